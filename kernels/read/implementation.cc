@@ -164,10 +164,7 @@ absl::Status CheckTouchesNoContract(const std::string& patch, bool start) {
     const bool names_files = table.empty() && NamesFiles(std::string(key));
     if (!in_contract || (start && names_files)) continue;
     if (names_files) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("line ", number, " of the patch: ", key,
-                       " can't be changed: the files of the implementation stay as they are, and the patch is against "
-                       "the best variant"));
+      return absl::InvalidArgumentError(absl::StrCat("line ", number, " of the patch: ", key, kFilesStay));
     }
     return absl::InvalidArgumentError(
         absl::StrCat("line ", number, " of the patch: \"", text.substr(0, 100), "\"",

@@ -45,7 +45,8 @@ void ClearImplementation(v1::Bundle& bundle) {
 void RefuseContract(const toml::table& table, bool start, Problems& problems) {
   const auto refuse = [&](const toml::node& node, const std::string& what) {
     problems.Add(static_cast<int>(node.source().begin.line),
-                 absl::StrCat(what, " belongs to the contract, which no edit may change"));
+                 NamesFiles(what) ? absl::StrCat(what, kFilesStay)
+                                  : absl::StrCat(what, " belongs to the contract, which no edit may change"));
   };
   for (const auto& [key, node] : table) {
     const std::string name(key.str());

@@ -15,6 +15,8 @@ namespace pawl {
 bool IsImplementationKey(const std::string& key);
 // `source` and `files`, which name files of the implementation: an edit of a contract alone states them, no other does.
 bool NamesFiles(const std::string& key);
+inline constexpr char kFilesStay[] =
+    " can't be changed: the files of the implementation stay as they are, and the patch is against the best variant";
 // Scratch of the launches. Static scratch is the setup's, and so the contract's.
 bool IsOwnScratch(const v1::Tensor& tensor);
 

@@ -91,7 +91,7 @@ TEST_F(ContractStartTest, SurvivesKillsBeforeAndAfterTheStart) {
   ASSERT_TRUE(Propose(campaign, StartPatch("#error not yet"), "does not compile").ok());
   ASSERT_TRUE(HasIterations(campaign, 1));
   KillAndStart();
-  ASSERT_TRUE(Propose(campaign, StartPatch("//! cuda 700"), "faults").ok());
+  ASSERT_TRUE(Propose(campaign, StartPatch("#pragma fake cuda 700"), "faults").ok());
   KillAndStart();  // what was acknowledged is tried
   ASSERT_TRUE(HasIterations(campaign, 2));
   v1::Campaign now = client_.Get(campaign);
@@ -99,7 +99,7 @@ TEST_F(ContractStartTest, SurvivesKillsBeforeAndAfterTheStart) {
   EXPECT_EQ(now.state(), v1::RUNNING);
   EXPECT_EQ(now.counts().rejected(), 2);
 
-  ASSERT_TRUE(Propose(campaign, StartPatch("//! time 90"), "a start").ok());
+  ASSERT_TRUE(Propose(campaign, StartPatch("#pragma fake time 90"), "a start").ok());
   KillAndStart();
   ASSERT_TRUE(HasIterations(campaign, 3));
   now = client_.Get(campaign);
@@ -110,8 +110,9 @@ TEST_F(ContractStartTest, SurvivesKillsBeforeAndAfterTheStart) {
   KillAndStart();
   EXPECT_EQ(client_.Get(campaign).bundle_hash(), with_start);
 
-  const std::string edit = absl::StrCat("--- a/src/copy.cu\n+++ b/src/copy.cu\n@@ -1,2 +1,2 @@\n-//! time 90\n",
-                                        "+#pragma fake time 40\n ", kKernel);
+  const std::string edit =
+      absl::StrCat("--- a/src/copy.cu\n+++ b/src/copy.cu\n@@ -1,2 +1,2 @@\n-#pragma fake time 90\n",
+                   "+#pragma fake time 40\n ", kKernel);
   const grpc::Status proposed = Propose(campaign, edit, "faster");
   ASSERT_TRUE(proposed.ok()) << proposed.error_message();
   KillAndStart();

@@ -315,7 +315,7 @@ TEST(ImplementationTest, OfAContractAloneIsWhatThePatchAdds) {
   ASSERT_EQ(files->size(), 1u);
   EXPECT_EQ((*files)[0].first, "kernel.toml");
 
-  const std::string parts[] = {AddingFile("main.cu", "#include \"include/a/tile.cuh\"\nint main_cu;"),
+  const std::string parts[] = {AddingFile("main.cu", "#include \"include/a/tile.cuh\"\nint main_cu;\n"),
                                AddingFile("include/a/tile.cuh", "int tile;\n"), AddingToml(contract, kStartToml)};
   const auto in_folders = [](std::string patch) {  // as diff -ruN old new writes it
     return absl::StrReplaceAll(patch,
@@ -325,6 +325,7 @@ TEST(ImplementationTest, OfAContractAloneIsWhatThePatchAdds) {
   };
   for (const std::string& patch :
        {absl::StrCat(parts[0], parts[1], parts[2]), absl::StrCat(parts[2], parts[1], parts[0]),
+        absl::StrCat(parts[0], parts[1], AddingFile("kernel.toml", kStartToml)),
         in_folders(absl::StrCat(parts[1], parts[2], parts[0]))}) {
     SCOPED_TRACE(patch);
     const absl::StatusOr<ImplementationState> state = PatchImplementation(contract, {}, patch);
@@ -360,8 +361,8 @@ TEST(ImplementationTest, OfAContractAloneNamesEveryFileOnce) {
               HasSubstr("source: the edit adds no main.cu; it adds include/b.cuh"));
   EXPECT_THAT(Refused(contract, source + header + AddingFile("c.h", "int c;\n") + AddingToml(contract, kStartToml)),
               HasSubstr("the edit adds c.h, which neither source nor files names"));
-  EXPECT_THAT(Refused(contract, source + header + AddingFile("baseline.py", "x\n") + AddingToml(contract, kStartToml)),
-              HasSubstr("baseline.py belongs to the contract, which no edit may change"));
+  EXPECT_THAT(Refused(contract, source + header + AddingFile("reference.cu", "x\n") + AddingToml(contract, kStartToml)),
+              HasSubstr("reference.cu belongs to the contract, which no edit may change"));
   EXPECT_THAT(Refused(contract, source + AddingToml(contract, "source = \"main.cubin\"\n")),
               HasSubstr("source: the edit adds no main.cubin"));
   EXPECT_THAT(Refused(contract, "--- a/main.cu\n+++ b/main.cu\n@@ -1 +1 @@\n-int a;\n+int b;\n"),
