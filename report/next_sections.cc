@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -63,8 +64,11 @@ Grid ChangesGrid(const v1::Report& report) {
 Section NextSection(const v1::Report& report) {
   Section section{"next", "What to try next", {}};
   if (!report.campaign().has_best()) {
-    section.blocks.push_back(
-        Paragraph{"Fix the start variant first: `pawl check` checks the bundle and `pawl doctor` the machine."});
+    const bool rejected = std::any_of(report.iterations().begin(), report.iterations().end(),
+                                      [](const v1::Iteration& iteration) { return iteration.number() == 0; });
+    section.blocks.push_back(Paragraph{
+        rejected ? "Fix the start variant first: `pawl check` checks the bundle and `pawl doctor` the machine."
+                 : "There is no start yet: `pawl show` says what the campaign waits for."});
     return section;
   }
   if (report.findings().empty()) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "google/protobuf/util/json_util.h"
 #include "kernels/bundle_message.h"
 #include "kernels/read/implementation.h"
 
@@ -38,6 +39,24 @@ absl::StatusOr<SourceFiles> FilesToEdit(Campaigns& campaigns, const v1::Campaign
   const absl::StatusOr<v1::BestVariant> best = campaigns.GetBestVariant(campaign.name());
   if (!best.ok()) return best.status();
   return FilesOf(campaigns, best->bundle(), best->iteration());
+}
+
+SourceFiles ContractToStartFrom(const v1::Bundle& bundle) {
+  SourceFiles files;
+  if (!IsContractAlone(bundle)) return files;
+  for (const auto& [path, text] : ContractFiles(bundle)) files.emplace_back(path, text);
+  v1::Bundle rest = bundle;  // without what the files have
+  if (rest.has_problem()) rest.mutable_problem()->clear_text();
+  if (rest.has_reference()) rest.mutable_reference()->mutable_source()->clear_text();
+  if (rest.has_reference()) rest.mutable_reference()->clear_files();
+  if (rest.has_setup()) rest.mutable_setup()->mutable_source()->clear_text();
+  rest.clear_baseline_files();
+  rest.clear_data_files();
+  google::protobuf::util::JsonPrintOptions options;
+  options.add_whitespace = true;
+  std::string json;
+  if (google::protobuf::util::MessageToJsonString(rest, &json, options).ok()) files.emplace_back("contract.json", json);
+  return files;
 }
 
 int LinesOf(const std::string& text) {

@@ -20,6 +20,10 @@ absl::StatusOr<SourceFiles> FilesOf(Campaigns& campaigns, const v1::Bundle& bund
 // The same of the campaign's best variant; of a contract alone, kernel.toml without anything.
 absl::StatusOr<SourceFiles> FilesToEdit(Campaigns& campaigns, const v1::Campaign& campaign);
 
+// Of a contract alone, what somebody needs who writes its start: the contract's files, and the rest of it as
+// contract.json. None where the bundle has an implementation.
+SourceFiles ContractToStartFrom(const v1::Bundle& bundle);
+
 int LinesOf(const std::string& text);
 
 // Some lines of a text.

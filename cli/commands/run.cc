@@ -15,6 +15,7 @@
 #include "cli/connect/flags.h"
 #include "cli/follow/campaign_run.h"
 #include "cli/text/failure.h"
+#include "kernels/bundle_message.h"
 #include "kernels/space.h"
 #include "profiles/goal_sizes.h"
 #include "worker/replay/recording.h"
@@ -90,6 +91,7 @@ int Run(const RunFlags& flags) {
   settings->http = flags.http;
   RunOptions options;
   options.bundle = *std::move(bundle);
+  options.contract_alone = IsContractAlone(options.bundle);
   options.spec = *std::move(spec);
   options.worker = flags.worker;
   options.worker.profiles = settings->profiles.string();

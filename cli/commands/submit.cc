@@ -13,6 +13,7 @@
 #include "cli/text/campaign_text.h"
 #include "cli/text/failure.h"
 #include "cli/text/json_line.h"
+#include "kernels/bundle_message.h"
 #include "kernels/limits.h"
 
 namespace pawl {
@@ -50,6 +51,7 @@ int Submit(const SubmitFlags& flags) {
     if (!flags.json) std::printf("%s\n", campaign->name().c_str());
     std::fflush(stdout);
     if (IsHeld(*campaign)) Say(absl::StrCat("It waits: ", campaign->message()));
+    if (IsContractAlone(*bundle)) Say(absl::StrCat(bundle->name(), " is ", kContractAlone, ": pawl propose"));
     if (!flags.wait) return kDone;
     WatchingOptions watching;
     watching.flags = FlagsText(flags.connection);

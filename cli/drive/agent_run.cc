@@ -22,7 +22,6 @@
 #include "cli/drive/mcp_socket.h"
 #include "cli/text/failure.h"
 #include "cli/text/words.h"
-#include "kernels/bundle_message.h"
 #include "worker/process/temporary_folder.h"
 
 namespace pawl {
@@ -179,9 +178,7 @@ class AgentRun {
       ledger_.AddAgent(agent.author, Clock::now());
       const fs::path checkout = agent.folder / "implementation";
       if (absl::Status written = WriteCheckout(*campaigns_, before_, checkout); !written.ok()) return written;
-      if (IsContractAlone(*bundle)) {
-        if (absl::Status written = WriteContract(*bundle, agent.folder / "contract"); !written.ok()) return written;
-      }
+      if (absl::Status written = WriteContract(*bundle, agent.folder / "contract"); !written.ok()) return written;
       const fs::path calls = options_.folder / absl::StrCat("agent-", i, ".calls.jsonl");
       PawlFeatures::Options features;
       features.version = options_.version;

@@ -4,8 +4,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "agent/tools/source_text.h"
-#include "google/protobuf/util/json_util.h"
-#include "kernels/bundle_message.h"
 
 namespace pawl {
 
@@ -34,23 +32,10 @@ absl::Status WriteCheckout(Campaigns& campaigns, const v1::Campaign& campaign, c
 }
 
 absl::Status WriteContract(const v1::Bundle& bundle, const std::filesystem::path& folder) {
-  for (const auto& [path, text] : ContractFiles(bundle)) {
+  for (const auto& [path, text] : ContractToStartFrom(bundle)) {
     if (absl::Status written = WriteBelow(folder, path, text); !written.ok()) return written;
   }
-  v1::Bundle rest = bundle;  // without what the files have
-  if (rest.has_problem()) rest.mutable_problem()->clear_text();
-  if (rest.has_reference()) rest.mutable_reference()->mutable_source()->clear_text();
-  if (rest.has_reference()) rest.mutable_reference()->clear_files();
-  if (rest.has_setup()) rest.mutable_setup()->mutable_source()->clear_text();
-  rest.clear_baseline_files();
-  rest.clear_data_files();
-  google::protobuf::util::JsonPrintOptions options;
-  options.add_whitespace = true;
-  std::string json;
-  if (!google::protobuf::util::MessageToJsonString(rest, &json, options).ok()) {
-    return absl::InternalError("the contract can't be written as JSON");
-  }
-  return WriteBelow(folder, "contract.json", json);
+  return absl::OkStatus();
 }
 
 }  // namespace pawl

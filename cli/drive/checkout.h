@@ -16,7 +16,7 @@ absl::Status WriteBelow(const std::filesystem::path& folder, const std::string& 
 // contract alone, kernel.toml.
 absl::Status WriteCheckout(Campaigns& campaigns, const v1::Campaign& campaign, const std::filesystem::path& folder);
 
-// Of a contract alone whose start is to be written: the contract's files, and the rest of it as contract.json.
+// Writes what ContractToStartFrom has; of a bundle with an implementation nothing.
 absl::Status WriteContract(const v1::Bundle& bundle, const std::filesystem::path& folder);
 
 }  // namespace pawl

@@ -18,7 +18,6 @@
 #include "cli/text/campaign_text.h"
 #include "cli/text/failure.h"
 #include "cli/text/json_line.h"
-#include "kernels/bundle_message.h"
 
 namespace pawl {
 namespace {
@@ -82,7 +81,7 @@ absl::StatusOr<int> CampaignRun::Run() {
     absl::StatusOr<int> exit_code = Conclude(kPaused);
     const std::string rest = absl::StrCat(" ", ShortName(campaign_), options_.flags);
     v1::ErrorDetail detail;
-    const bool contract = IsContractAlone(options_.bundle);
+    const bool contract = options_.contract_alone;
     const std::string more = contract ? "; or add device code and [[launch]] to the bundle, and run it again"
                                       : "; or add [[variable]] tables to kernel.toml, as pawl init drafts them, and "
                                         "run it again";
@@ -198,7 +197,7 @@ absl::Status CampaignRun::Tick() {
   const bool start_only = options_.bundle.variables().empty() && options_.spec.chooser().wait_seconds() == 0;
   if ((leased_ && !start_only) || now < next_look_) return absl::OkStatus();
   next_look_ = now + kRunLook;
-  if (!leased_ && !IsContractAlone(options_.bundle)) return LookWhatItWaitsFor(now);
+  if (!leased_ && !options_.contract_alone) return LookWhatItWaitsFor(now);
   if (start_only) PauseBeforeProposals();
   return absl::OkStatus();
 }
@@ -209,7 +208,7 @@ void CampaignRun::PauseBeforeProposals() {
   v1::PauseCampaignRequest request;
   request.set_name(campaign_);
   request.set_author(kSelf);
-  request.set_reason(IsContractAlone(options_.bundle)
+  request.set_reason(options_.contract_alone
                          ? "there is no device code yet: it waits for proposals"
                          : "there are no variables that Pawl could change by itself: it waits for proposals");
   only_proposals_ = connection_->client().Pause(request).ok();  // the watch tells of it

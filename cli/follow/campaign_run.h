@@ -19,6 +19,7 @@ namespace pawl {
 
 struct RunOptions {
   v1::Bundle bundle;
+  bool contract_alone = false;  // the bundle has no device code
   v1::CampaignSpec spec;
   WorkerFlags worker;
   Settings settings;

@@ -6,12 +6,13 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "agent/tools/forms.h"
 #include "base/names/resource_name.h"
 #include "cli/text/iteration_text.h"
 #include "cli/text/layout.h"
 #include "cli/text/ranking_table.h"
 #include "cli/text/words.h"
+#include "kernels/data_type.h"
+#include "kernels/plan.h"
 #include "kernels/variable_values.h"
 
 namespace pawl {
@@ -82,7 +83,11 @@ std::string ContractText(const v1::Campaign& campaign, const v1::Bundle& bundle,
   line("goal", absl::StrFormat("%gx the baseline's speed, %s", campaign.spec().goal().speedup(),
                                ObjectiveText(campaign.spec().goal())));
   for (const v1::Size& size : bundle.sizes()) line("size", absl::StrCat(size.name(), ": ", ValuesText(size.values())));
-  for (const v1::Tensor& tensor : bundle.tensors()) line("tensor", TensorLine(tensor));
+  for (const v1::Tensor& tensor : bundle.tensors()) {
+    line("tensor",
+         absl::StrCat(tensor.name(), ": ", DataTypeName(tensor.type()), " [", absl::StrJoin(tensor.shape(), ", "), "]",
+                      IsFilled(tensor.role()) ? ", input" : "", IsCompared(tensor.role()) ? ", output" : ""));
+  }
   for (const v1::Scalar& scalar : bundle.scalars()) line("scalar", absl::StrCat(scalar.name(), " = ", scalar.value()));
   line("reference", bundle.has_problem() ? absl::StrCat(bundle.problem().path(), ": inputs, reference and baseline")
                                          : bundle.reference().source().path());

@@ -255,7 +255,11 @@ absl::StatusOr<ImplementationState> Started(const v1::Bundle& contract, const st
   v1::Bundle started = contract;
   absl::StatusOr<v1::Variant> variant = ReadStartToml(toml, files, &started);
   if (!variant.ok()) return variant.status();
-  return ImplementationState{TextOf(contract, started), *std::move(variant)};
+  ImplementationState state{TextOf(contract, started), *std::move(variant)};
+  // What is tried and stored is made of this text.
+  v1::Bundle read = contract;
+  if (absl::Status status = SetImplementation(state.text, &read); !status.ok()) return status;
+  return state;
 }
 
 }  // namespace

@@ -14,9 +14,8 @@ namespace pawl {
 inline constexpr char kKernelToml[] = "kernel.toml";
 
 // Of a contract alone it is empty. Of a bundle without `files` it is the source itself. With files, each has a line
-// before it,
-// "==== include/tile.cuh, 12 lines ====", the source first. What an edit made of kernel.toml comes last, under such a
-// line; here it is missing, since it is the bundle's own.
+// before it, "==== include/tile.cuh, 12 lines ====", the source first. What an edit made of kernel.toml comes last,
+// under such a line; here it is missing, since it is the bundle's own.
 std::string ImplementationText(const v1::Bundle& bundle);
 
 // Puts the files of such a text, and what it has of kernel.toml, into the bundle. InvalidArgument: it is none of this

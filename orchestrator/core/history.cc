@@ -10,6 +10,7 @@
 #include "absl/strings/str_split.h"
 #include "base/names/resource_name.h"
 #include "base/names/utf8.h"
+#include "kernels/bundle_message.h"
 #include "orchestrator/core/errors.h"
 #include "orchestrator/core/stored_campaign.h"
 #include "orchestrator/security/tokens.h"
@@ -140,10 +141,15 @@ absl::StatusOr<v1::Iteration> History::GetIteration(const v1::GetIterationReques
 absl::StatusOr<v1::BestVariant> History::GetBestVariant(const v1::GetBestVariantRequest& request) const {
   absl::StatusOr<v1::Campaign> campaign = Campaign("campaign", request.campaign());
   if (!campaign.ok()) return campaign.status();
+  v1::GetBundleRequest bundle;
+  bundle.set_hash(campaign->bundle_hash());
+  absl::StatusOr<v1::Bundle> read = GetBundle(bundle);
+  if (!read.ok()) return read.status();
   if (!campaign->has_best()) {
     v1::ErrorDetail detail;
     detail.set_resource(campaign->name());
-    detail.set_fix("wait for iteration 0; pawl show shows its progress");
+    detail.set_fix(IsContractAlone(*read) ? "propose its device code; pawl situation shows the contract"
+                                          : "wait for iteration 0; pawl show shows its progress");
     return Error(absl::StatusCode::kFailedPrecondition, absl::StrCat(campaign->name(), " has no kept variant yet"),
                  detail);
   }
@@ -153,10 +159,6 @@ absl::StatusOr<v1::BestVariant> History::GetBestVariant(const v1::GetBestVariant
   absl::StatusOr<v1::Iteration> found = GetIteration(iteration);
   if (!found.ok()) return found.status();
   *best.mutable_iteration() = *std::move(found);
-  v1::GetBundleRequest bundle;
-  bundle.set_hash(campaign->bundle_hash());
-  absl::StatusOr<v1::Bundle> read = GetBundle(bundle);
-  if (!read.ok()) return read.status();
   *best.mutable_bundle() = *std::move(read);
   return best;
 }

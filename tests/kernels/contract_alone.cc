@@ -10,6 +10,33 @@
 
 namespace pawl {
 
+const char kContractToml[] = R"(name = "copies"
+[goal]
+size = "main"
+[[size]]
+name = "main"
+N = 1024
+[[tensor]]
+name  = "in"
+type  = "f32"
+shape = ["N"]
+[[tensor]]
+name  = "out"
+type  = "f32"
+shape = ["N"]
+role  = "output"
+[reference]
+source = "reference.cu"
+[[reference.launch]]
+entry     = "scale_rows_reference"
+grid      = ["N"]
+block     = [1]
+arguments = ["in", "out"]
+[tolerance]
+absolute = 0.01
+relative = 0.001
+)";
+
 v1::Bundle WithoutImplementation(v1::Bundle bundle) {
   bundle.clear_source();
   bundle.clear_files();

@@ -6,6 +6,9 @@
 
 namespace pawl {
 
+// A contract alone, for the folder of the golden bundle scale_rows.
+extern const char kContractToml[];
+
 // What is left of a bundle without its implementation.
 v1::Bundle WithoutImplementation(v1::Bundle bundle);
 

@@ -9,7 +9,7 @@
 
 namespace pawl {
 
-// Everything needed to propose the next change of a campaign that has a best variant.
+// Everything needed to propose the next change of a campaign that has a best variant, or awaits its start.
 v1::Situation SituationOf(const CampaignState& campaign, const Chooser& chooser, const DecisionTree& tree);
 
 // The untried changes of a campaign that has a best variant, the highest score first.

@@ -159,8 +159,8 @@ bool HasTuningLeft(const CampaignState& campaign) {
   const double share = spec.chooser().tuning_share() > 0 ? spec.chooser().tuning_share() : kDefaultTuningShare;
   const int iterations = spec.budget().iterations() > 0 ? spec.budget().iterations() : kIterationsToShare;
   const double allowed = std::ceil(share * iterations);
-  std::optional<int>
-      since;  // the number of the edit; of a start that was proposed, of the last that was rejected before
+  // The number of the last kept edit. Before a start that was proposed, others may have been rejected.
+  std::optional<int> since;
   int rejected_starts = 0;
   for (const v1::Iteration& iteration : campaign.iterations()) {
     if (!iteration.has_parent() && iteration.number() > 0) ++rejected_starts;

@@ -19,7 +19,7 @@ std::optional<v1::Event> Decide(const CampaignState& campaign, const Chooser& ch
 // apply it, which takes long: where others wait for a lock, the result is put into Proposal::patched before.
 const CampaignState::Proposal* UnappliedEdit(const CampaignState& campaign);
 
-// How much longer the campaign waits for a proposal; nothing: it does not wait.
+// How much longer the campaign waits for a proposal; InfiniteDuration: without a limit; nothing: it does not wait.
 std::optional<absl::Duration> WaitsForProposal(const CampaignState& campaign, const Moment& now);
 // Until when, by the clock: for people. It is wrong where no orchestrator served meanwhile, or the clock was set.
 std::optional<absl::Time> ProposalDeadline(const CampaignState& campaign);

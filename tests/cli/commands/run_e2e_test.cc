@@ -17,6 +17,7 @@
 #include "pawl/v1/campaign_service.pb.h"
 #include "tests/cli/pawl_program.h"
 #include "tests/kernels/bundle_folder.h"
+#include "tests/kernels/contract_alone.h"
 #include "tests/promises/soak.h"
 #include "worker/process/process.h"
 #include "worker/process/spawn.h"
@@ -198,6 +199,29 @@ TEST_F(RunTest, MeasuresTheStartOfABundleWithoutVariablesAndSaysWhatToDoNext) {
   EXPECT_THAT(situation.out, HasSubstr("none: only edits of the source can be proposed"));
   EXPECT_THAT(situation.out, Not(HasSubstr("VARIABLE=VALUE")));
   EXPECT_THAT(Run({"history", "1"}).out, HasSubstr("start"));
+}
+
+TEST_F(RunTest, SaysOfAContractAloneThatItWaitsForItsDeviceCode) {
+  const BundleFolder folder;
+  folder.Write("kernel.toml", kContractToml);
+  const ProcessResult check = Run({"check", folder.path().string(), "--no-build"});
+  EXPECT_EQ(check.exit_code, 0) << check.err;
+  EXPECT_THAT(check.err, HasSubstr("a contract alone, without source and [[launch]]: the first proposal that passes "
+                                   "validation is the start of its campaign"));
+  const ProcessResult run = Run({"run", folder.path().string(), "--device", "replay"});
+  EXPECT_EQ(run.exit_code, 5) << run.err;
+  EXPECT_THAT(run.err, HasSubstr("copies is a contract alone, without device code: campaigns/1 waits for proposals"));
+  for (const char* next : {"pawl resume 1", "pawl propose 1", "pawl agent 1"}) EXPECT_THAT(run.err, HasSubstr(next));
+  EXPECT_EQ(Parse<v1::Campaign>(Run({"show", "1", "--json"}).out).state(), v1::PAUSED);
+  const std::string checkout = (folder.path() / "old").string();
+  const ProcessResult situation = Run({"situation", "1", "--checkout", checkout});
+  EXPECT_EQ(situation.exit_code, 0) << situation.err;
+  EXPECT_THAT(situation.out, HasSubstr("start      none yet: it is a contract alone."));
+  EXPECT_THAT(situation.out, HasSubstr("  tensor     out: f32 [N], output\n"));
+  EXPECT_THAT(Slurp(folder.path() / "old/kernel.toml"),
+              HasSubstr("# The part of kernel.toml that an edit may change."));
+  EXPECT_THAT(Run({"best", "1"}).err, HasSubstr("propose its device code"));
+  EXPECT_THAT(Run({"record", folder.path().string()}).err, HasSubstr("it has no device code to measure"));
 }
 
 TEST_F(RunTest, ImprovesAKernelAndLeavesEverythingToLookAt) {

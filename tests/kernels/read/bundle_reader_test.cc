@@ -11,6 +11,7 @@
 #include "kernels/bundle_message.h"
 #include "kernels/space.h"
 #include "tests/kernels/bundle_folder.h"
+#include "tests/kernels/contract_alone.h"
 
 namespace pawl {
 namespace {
@@ -74,36 +75,9 @@ TEST(BundleReaderTest, ReadsEveryTableOfTheGoldenBundle) {
   EXPECT_EQ(bundle.work_bytes(), "6*ROWS*COLS");
 }
 
-constexpr char kContract[] = R"(name = "copies"
-[goal]
-size = "main"
-[[size]]
-name = "main"
-N = 1024
-[[tensor]]
-name  = "in"
-type  = "f32"
-shape = ["N"]
-[[tensor]]
-name  = "out"
-type  = "f32"
-shape = ["N"]
-role  = "output"
-[reference]
-source = "reference.cu"
-[[reference.launch]]
-entry     = "scale_rows_reference"
-grid      = ["N"]
-block     = [1]
-arguments = ["in", "out"]
-[tolerance]
-absolute = 0.01
-relative = 0.001
-)";
-
 TEST(BundleReaderTest, TakesAContractAlone) {
   const BundleFolder folder;
-  folder.Write("kernel.toml", kContract);
+  folder.Write("kernel.toml", kContractToml);
   const BundleReading reading = ReadBundle(folder.path());
   ASSERT_THAT(Texts(reading.problems), IsEmpty());
   EXPECT_TRUE(IsContractAlone(reading.bundle));
@@ -114,7 +88,7 @@ TEST(BundleReaderTest, TakesAContractAlone) {
 TEST(BundleReaderTest, SaysWhatAPartOfAnImplementationLacks) {
   const BundleFolder folder;
   const auto problems = [&](const std::string& first, const std::string& last) {
-    folder.Write("kernel.toml", first + kContract + last);
+    folder.Write("kernel.toml", first + kContractToml + last);
     return Texts(ReadBundle(folder.path()).problems);
   };
   const std::string launch =
