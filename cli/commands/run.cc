@@ -73,8 +73,10 @@ int Run(const RunFlags& flags) {
     Fail("run", spec.status());
     return kWrongUsage;
   }
-  // Before a campaign is there that nobody could run.
-  if (absl::Status status = CheckRecordings(flags.worker, *bundle, spec->goal()); !status.ok()) {
+  // Before a campaign is there that nobody could run. A contract alone waits for proposals, whatever the device is.
+  const absl::Status status =
+      IsContractAlone(*bundle) ? absl::OkStatus() : CheckRecordings(flags.worker, *bundle, spec->goal());
+  if (!status.ok()) {
     Fail("run", status);
     return kNoWorker;
   }

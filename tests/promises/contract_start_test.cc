@@ -4,6 +4,10 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
 #include "absl/strings/str_cat.h"
 #include "kernels/bundle_message.h"
 #include "tests/kernels/contract_alone.h"
@@ -83,6 +87,19 @@ class ContractStartTest : public testing::Test {
   std::unique_ptr<Daemon> orchestrator_, worker_;
   Client client_{address_};
 };
+
+TEST_F(ContractStartTest, GivesAnAgentTheContractToStartFrom) {
+  const std::string campaign = client_.Submit(contract_);
+  const std::filesystem::path folder = folder_.path() / "agents";
+  Daemon agent("pawl", {"agent", campaign, "--command", "cat contract/reference.cu contract/contract.json", "--folder",
+                        folder.string(), "--orchestrator", address_});
+  EXPECT_NE(agent.WaitForEnd(std::chrono::seconds(60)), -1) << agent.Output();
+  EXPECT_TRUE(std::filesystem::exists(folder / "agent-1/implementation/kernel.toml")) << agent.Output();
+  std::ifstream printed(folder / "agent-1.out");
+  const std::string text{std::istreambuf_iterator<char>(printed), {}};
+  EXPECT_THAT(text, HasSubstr("__global__ void copy_reference()"));
+  EXPECT_THAT(text, HasSubstr("\"summary\": \"Copies a vector\""));
+}
 
 TEST_F(ContractStartTest, SurvivesKillsBeforeAndAfterTheStart) {
   const std::string campaign = client_.Submit(contract_);
