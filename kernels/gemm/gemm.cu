@@ -1,28 +1,36 @@
-// c = a b for row-major fp16 matrices a [M, K], b [K, N] and c [M, N], with fp32 sums.
+// c = a b for B pairs of row-major fp16 matrices a [M, K] and b [K, N], c [M, N], with fp32 sums.
 //
-// A block owns a tile of TILE_M x TILE_N of c and walks along K, TILE_K a step, through tiles of a and b in shared
-// memory. Three paths share the copies: plain FMAs (MMA=0, namespace scalar), mma.sync of single warps (MMA=1,
-// namespace warp) and wgmma of warpgroups (MMA=2, sm_90a, namespace warpgroup).
+// A block owns a tile of TILE_M x TILE_N of c, or several one after another (PERSISTENT=1), and walks along K, TILE_K a
+// step, through tiles of a and b in shared memory. Three paths share the copies: plain FMAs (MMA=0, namespace scalar),
+// mma.sync of single warps (MMA=1, namespace warp) and wgmma of warpgroups (MMA=2, sm_90a, namespace warpgroup).
 #include <cuda_fp16.h>
 
 enum Path { kScalar = 0, kMma = 1, kWgmma = 2 };
 constexpr Path kPath = static_cast<Path>(MMA);
-constexpr int kTileM = TILE_M;         // rows of c a block
-constexpr int kTileN = TILE_N;         // columns of c a block
-constexpr int kTileK = TILE_K;         // what a step sums over
-constexpr int kWarps = WARPS;          // warps a block
-constexpr int kVector = VECTOR;        // halves a thread reads from global memory at once
-constexpr bool kSpread = SPREAD != 0;  // tiles in shared memory are spread over the banks
-constexpr int kStages = STAGES;        // steps in shared memory: 1: copy, then compute; more: cp.async runs ahead
-constexpr int kGroupM = GROUP_M;       // tiles down c that are walked before the next column of tiles: they share b
-constexpr int kStore = STORE;          // halves a thread writes at once
+constexpr int kTileM = TILE_M;                                 // rows of c a block
+constexpr int kTileN = TILE_N;                                 // columns of c a block
+constexpr int kTileK = TILE_K;                                 // what a step sums over
+constexpr int kWarps = TILE_M == 192 ? WARPS * 3 / 2 : WARPS;  // warps a block
+constexpr int kVector = VECTOR;                                // halves a thread reads from global memory at once
+constexpr bool kSpread = SPREAD != 0;                          // tiles in shared memory are spread over the banks
+constexpr int kStages = STAGES;   // steps in shared memory: 1: copy, then compute; more: cp.async runs ahead
+constexpr int kGroupM = GROUP_M;  // tiles down c that are walked before the next column of tiles: they share b
+constexpr int kStore = STORE;     // halves a thread writes at once
+constexpr int kBlocksPerSm = BLOCKS_PER_SM;    // blocks an SM that the registers must allow
+constexpr bool kPersistent = PERSISTENT != 0;  // as many blocks as run at once: each takes tile after tile
 
 constexpr int kLanes = 32;
 constexpr int kThreads = kWarps * kLanes;
 constexpr bool kAsync = kStages > 1;
 
-static_assert(kTileM * kTileN <= 4096 * kWarps && kTileM * kTileN <= 32768, "at most 128 sums a thread");
+static_assert(kTileM * kTileN <= 4096 * kWarps && kTileM * kTileN <= 49152, "at most 128 sums a thread");
 static_assert(!kAsync || kVector >= 2, "cp.async copies 4, 8 or 16 bytes");
+static_assert(!kPersistent || kAsync, "the copies of a tile begin during the one before");
+
+// Steps whose products may still be computed while those of the next one are issued.
+constexpr int kLag = kPath == kWgmma && kStages >= 3 ? 1 : 0;
+constexpr int kAhead = kStages - 1 - kLag;  // steps that cp.async runs ahead
+static_assert(!kAsync || kAhead >= 1, "a stage to fill");
 
 __device__ __forceinline__ unsigned shared_address(const void* pointer) {
   return static_cast<unsigned>(__cvta_generic_to_shared(pointer));
@@ -111,18 +119,22 @@ __device__ __forceinline__ void copy_through_registers(half* tile, const Matrix&
   constexpr int kPerRow = kColumns / kVector;
   constexpr int kVectors = kRows * kPerRow;
   constexpr int kPerThread = (kVectors + kThreads - 1) / kThreads;
-  constexpr int kBatch = kPerThread < 8 ? kPerThread : 8;
+  constexpr int kMost = kAsync ? 2 : 8;  // beside cp.async this is only for rows on no vector boundary: registers count
+  constexpr int kBatch = kPerThread < kMost ? kPerThread : kMost;
+  constexpr bool kWhole = kVectors < kThreads || kVectors % (kBatch * kThreads) == 0;
 #pragma unroll 1
   for (int first = threadIdx.x; first < kVectors; first += kBatch * kThreads) {
     Pack<kVector> batch[kBatch];
 #pragma unroll
     for (int i = 0; i < kBatch; ++i) {
       const int index = first + i * kThreads;
+      if (!kWhole && index >= kVectors) break;
       batch[i] = matrix.load(row0 + index / kPerRow, column0 + index % kPerRow * kVector);
     }
 #pragma unroll
     for (int i = 0; i < kBatch; ++i) {
       const int index = first + i * kThreads;
+      if (!kWhole && index >= kVectors) break;
       *reinterpret_cast<Pack<kVector>*>(tile + Layout::offset(index / kPerRow, index % kPerRow * kVector)) = batch[i];
     }
   }
@@ -138,6 +150,7 @@ __device__ __forceinline__ void start_copy(half* tile, const Matrix& matrix, int
   const unsigned row = threadIdx.x / kPerRow;
   const unsigned column = threadIdx.x % kPerRow * kVector;
   if (kRowsAtOnce > kRows && row >= kRows) return;
+  constexpr bool kWhole = kRowsAtOnce > kRows || kRows % kRowsAtOnce == 0;
   const half* from = matrix.data + static_cast<long long>(row0 + row) * matrix.columns + column0 + column;
   const bool inside = column0 + static_cast<int>(column) < matrix.columns;
   const unsigned to = shared_address(tile);
@@ -146,57 +159,108 @@ __device__ __forceinline__ void start_copy(half* tile, const Matrix& matrix, int
   constexpr bool kLinear = kPath != kWgmma || !kSpread || kRowsAtOnce % 8 == 0;
 #pragma unroll
   for (int i = 0; i < kRows; i += kRowsAtOnce) {
+    if (!kWhole && row + i >= kRows) break;
     const bool valid = inside && row0 + static_cast<int>(row) + i < matrix.rows;
     cp_async<kVector * 2>(kLinear ? first + 2 * Layout::offset(i, 0) : to + 2 * Layout::offset(row + i, column),
                           valid ? from + static_cast<long long>(i) * matrix.columns : matrix.data, valid);
   }
 }
 
-// The block's work: the tile of c at (row0, column0), step by step along K.
-struct Work {
-  Matrix a;
-  Matrix b;
-  int row0;
-  int column0;
+// The matrices, and their tiles in the order in which blocks take them.
+struct Problem {
+  const half* a;
+  const half* b;
+  half* c;
+  int M;
+  int N;
+  int K;
 
-  __device__ __forceinline__ int steps() const { return (a.columns + kTileK - 1) / kTileK; }
+  __device__ __forceinline__ int steps() const { return (K + kTileK - 1) / kTileK; }
 };
 
-// Tiles go by groups of kGroupM down c, and inside a group down first: blocks that run together then read few rows of a
-// and few columns of b.
-__device__ __forceinline__ Work find_work(const half* a, const half* b, int M, int N, int K) {
-  const int tiles_m = (M + kTileM - 1) / kTileM;
-  const int tiles_n = (N + kTileN - 1) / kTileN;
-  const int group = blockIdx.x / (kGroupM * tiles_n);
+// A tile of c, at (row0, column0) of the matrices of its place in the batch.
+struct Tile {
+  Matrix a;
+  Matrix b;
+  half* c;
+  int row0;
+  int column0;
+};
+
+// Matrix by matrix, tiles go by groups of kGroupM down c, and inside a group down first: blocks that run together then
+// read few rows of a and few columns of b.
+__device__ __forceinline__ Tile find_tile(const Problem& problem, int index) {
+  const int tiles_m = (problem.M + kTileM - 1) / kTileM;
+  const int tiles_n = (problem.N + kTileN - 1) / kTileN;
+  const int matrix = index / (tiles_m * tiles_n);
+  const int inside = index - matrix * tiles_m * tiles_n;
+  const int group = inside / (kGroupM * tiles_n);
   const int height = min(tiles_m - group * kGroupM, kGroupM);
-  const int place = blockIdx.x - group * kGroupM * tiles_n;
-  return Work{{a, M, K}, {b, K, N}, (group * kGroupM + place % height) * kTileM, place / height * kTileN};
+  const int place = inside - group * kGroupM * tiles_n;
+  return Tile{{problem.a + static_cast<long long>(matrix) * problem.M * problem.K, problem.M, problem.K},
+              {problem.b + static_cast<long long>(matrix) * problem.K * problem.N, problem.K, problem.N},
+              problem.c + static_cast<long long>(matrix) * problem.M * problem.N,
+              (group * kGroupM + place % height) * kTileM,
+              place / height * kTileN};
 }
 
 // The steps' tiles in shared memory, and their coming and going: by cp.async, or, where the rows of a matrix start on
-// no vector boundary, through registers.
+// no vector boundary, through registers. Copies run ahead of the products, with PERSISTENT=1 into the block's next tile
+// of c.
 template <bool kByCpAsync>
 struct Pipeline {
-  const Work& work;
-  half* first;  // [kStages][a, b]
+  const Problem& problem;
+  int tiles;        // of c, of all blocks
+  half* first;      // [kStages][a, b]
+  Tile source;      // what is copied: a tile of c, ...
+  int source_tile;  // ... its number, ...
+  int source_step;  // ... and the next step
+  unsigned step;    // that is computed, counted over all tiles of this block
 
-  __device__ __forceinline__ half* a(int step) const { return first + step % kStages * kStageHalves; }
-  __device__ __forceinline__ half* b(int step) const { return a(step) + LayoutA::kHalves; }
-
-  __device__ __forceinline__ void copy(int step) const {
-    if constexpr (kByCpAsync) {
-      start_copy<kTileM, kTileK>(a(step), work.a, work.row0, step * kTileK);
-      start_copy<kTileK, kTileN>(b(step), work.b, step * kTileK, work.column0);
-    } else {
-      copy_through_registers<kTileM, kTileK>(a(step), work.a, work.row0, step * kTileK);
-      copy_through_registers<kTileK, kTileN>(b(step), work.b, step * kTileK, work.column0);
+  __device__ __forceinline__ Pipeline(const Problem& problem, int tiles, half* first)
+      : problem(problem),
+        tiles(tiles),
+        first(first),
+        source(find_tile(problem, blockIdx.x)),
+        source_tile(blockIdx.x),
+        source_step(0),
+        step(0) {
+    if constexpr (kAsync) {
+#pragma unroll 1
+      for (int i = 0; i < kAhead; ++i) fetch(i);
     }
   }
 
-  // Starts the copy of a step, if there is one. A group is committed in any case: the waits count the same in every
-  // step.
-  __device__ __forceinline__ void fetch(int step) const {
-    if (step < work.steps()) copy(step);
+  __device__ __forceinline__ half* stage(unsigned number) const { return first + number % kStages * kStageHalves; }
+  __device__ __forceinline__ const half* a() const { return stage(step); }
+  __device__ __forceinline__ const half* b() const { return stage(step) + LayoutA::kHalves; }
+
+  __device__ __forceinline__ void copy(half* to) const {
+    const int k = source_step * kTileK;
+    if constexpr (kByCpAsync) {
+      start_copy<kTileM, kTileK>(to, source.a, source.row0, k);
+      start_copy<kTileK, kTileN>(to + LayoutA::kHalves, source.b, k, source.column0);
+    } else {
+      copy_through_registers<kTileM, kTileK>(to, source.a, source.row0, k);
+      copy_through_registers<kTileK, kTileN>(to + LayoutA::kHalves, source.b, k, source.column0);
+    }
+  }
+
+  // Starts the copy of the next step, if there is one, to a stage. A group is committed in any case: the waits count
+  // the same in every step.
+  __device__ __forceinline__ void fetch(unsigned number) {
+    const int steps = problem.steps();
+    if (source_step < steps) {
+      copy(stage(number));
+      ++source_step;
+      if constexpr (kPersistent) {
+        if (source_step == steps && source_tile + static_cast<int>(gridDim.x) < tiles) {
+          source_tile += gridDim.x;
+          source_step = 0;
+          source = find_tile(problem, source_tile);
+        }
+      }
+    }
     if constexpr (kAsync) cp_async_commit();
   }
 
@@ -205,38 +269,31 @@ struct Pipeline {
     if constexpr (kPath == kWgmma) asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
     __syncthreads();
   }
-};
 
-// Calls start(step) for every step when its tiles are there, then finish(). kLag of the steps may still be running
-// after it, and their tiles are left alone.
-template <int kLag, typename Pipeline, typename Start, typename Finish>
-__device__ __forceinline__ void for_each_step(const Pipeline& pipeline, Start start, Finish finish) {
-  const int steps = pipeline.work.steps();
-  if constexpr (kAsync) {
-    constexpr int kAhead = kStages - 1 - kLag;
-    static_assert(kAhead >= 1, "a stage to fill");
+  // Calls start(a, b) for every step of a tile of c when its tiles are there, then finish(). kLag of the steps may
+  // still be running after it, and their tiles are left alone.
+  template <typename Start, typename Finish>
+  __device__ __forceinline__ void for_each_step(Start start, Finish finish) {
+    const int steps = problem.steps();
 #pragma unroll 1
-    for (int step = 0; step < kAhead; ++step) pipeline.fetch(step);
-#pragma unroll 1
-    for (int step = 0; step < steps; ++step) {
-      cp_async_wait<kAhead - 1>();
-      pipeline.publish();
-      start(step);
-      pipeline.fetch(step + kAhead);
-      finish();
-    }
-    cp_async_wait<0>();
-  } else {
-#pragma unroll 1
-    for (int step = 0; step < steps; ++step) {
-      pipeline.fetch(step);
-      pipeline.publish();
-      start(step);
-      finish();
-      __syncthreads();
+    for (int i = 0; i < steps; ++i) {
+      if constexpr (kAsync) {
+        cp_async_wait<kAhead - 1>();
+        publish();
+        start(a(), b());
+        fetch(step + kAhead);
+        finish();
+      } else {
+        fetch(step);
+        publish();
+        start(a(), b());
+        finish();
+        __syncthreads();
+      }
+      ++step;
     }
   }
-}
+};
 
 // Writes two neighbouring columns of c.
 __device__ __forceinline__ void store_pair(half* c, int M, int N, int row, int column, float first, float second) {
@@ -254,7 +311,7 @@ __device__ __forceinline__ void store_pair(half* c, int M, int N, int row, int c
 namespace scalar {
 
 template <typename Pipeline>
-__device__ __forceinline__ void multiply(const Work& work, const Pipeline& pipeline, half* c, int M, int N) {
+__device__ __forceinline__ void multiply(const Problem& problem, int index, Pipeline& pipeline) {
   constexpr int kThreadsN = 16;
   constexpr int kThreadsM = kThreads / kThreadsN;
   constexpr int kRows = kTileM / kThreadsM;
@@ -262,11 +319,8 @@ __device__ __forceinline__ void multiply(const Work& work, const Pipeline& pipel
   const int row = threadIdx.x / kThreadsN;
   const int column = threadIdx.x % kThreadsN * 2;
   float2 sums[kRows][kPairs] = {};
-  for_each_step<0>(
-      pipeline,
-      [&](int step) {
-        const half* a = pipeline.a(step);
-        const half* b = pipeline.b(step);
+  pipeline.for_each_step(
+      [&](const half* a, const half* b) {
 #pragma unroll 4
         for (int k = 0; k < kTileK; ++k) {
           float2 right[kPairs];
@@ -287,12 +341,13 @@ __device__ __forceinline__ void multiply(const Work& work, const Pipeline& pipel
         }
       },
       [] {});
+  const Tile tile = find_tile(problem, index);
 #pragma unroll
   for (int i = 0; i < kRows; ++i) {
 #pragma unroll
     for (int j = 0; j < kPairs; ++j) {
-      store_pair(c, M, N, work.row0 + row + i * kThreadsM, work.column0 + column + j * 2 * kThreadsN, sums[i][j].x,
-                 sums[i][j].y);
+      store_pair(tile.c, problem.M, problem.N, tile.row0 + row + i * kThreadsM,
+                 tile.column0 + column + j * 2 * kThreadsN, sums[i][j].x, sums[i][j].y);
     }
   }
 }
@@ -399,17 +454,16 @@ __device__ __forceinline__ void mma_m16n8k16(Sums& c, const Fragment& a, unsigne
 }
 
 template <typename Pipeline>
-__device__ __forceinline__ void multiply(const Work& work, const Pipeline& pipeline, half* c, int M, int N) {
+__device__ __forceinline__ void multiply(const Problem& problem, int index, Pipeline& pipeline) {
   const int lane = threadIdx.x % kLanes;
   const int row0 = threadIdx.x / kLanes / kWarpsN * kRows;
   const int column0 = threadIdx.x / kLanes % kWarpsN * kColumns;
   Sums sums[kRows / 16][kColumns / 8] = {};
-  for_each_step<0>(
-      pipeline,
-      [&](int step) {
+  pipeline.for_each_step(
+      [&](const half* tile_a, const half* tile_b) {
         // The row that this lane addresses when ldmatrix reads 16x16 halves, by matrices down the rows first.
-        const half* a = pipeline.a(step) + (row0 + lane % 16) * LayoutA::kStride + lane / 16 * 8;
-        const half* b = pipeline.b(step) + lane % 16 * LayoutB::kStride + column0 + lane / 16 * 8;
+        const half* a = tile_a + (row0 + lane % 16) * LayoutA::kStride + lane / 16 * 8;
+        const half* b = tile_b + lane % 16 * LayoutB::kStride + column0 + lane / 16 * 8;
 #pragma unroll
         for (int k = 0; k < kTileK; k += 16) {
           Fragment left[kRows / 16];
@@ -428,9 +482,10 @@ __device__ __forceinline__ void multiply(const Work& work, const Pipeline& pipel
         }
       },
       [] {});
+  const Tile tile = find_tile(problem, index);
 #pragma unroll
   for (int m = 0; m < kRows / 16; ++m) {
-    store_fragments(c, M, N, work.row0 + row0 + m * 16, work.column0 + column0, sums[m]);
+    store_fragments(tile.c, problem.M, problem.N, tile.row0 + row0 + m * 16, tile.column0 + column0, sums[m]);
   }
 }
 
@@ -444,8 +499,7 @@ constexpr int kGroupsM = kGroups < kTileM / 64 ? kGroups : kTileM / 64;
 constexpr int kGroupsN = kGroups / kGroupsM;
 constexpr int kRows = kTileM / kGroupsM;
 constexpr int kColumns = kTileN / kGroupsN;
-constexpr int kInstructionN = 128;
-static_assert(kPath != kWgmma || (kRows % 64 == 0 && kColumns % kInstructionN == 0), "whole products");
+static_assert(kPath != kWgmma || (kRows % 64 == 0 && (kColumns == 128 || kColumns == 256)), "whole products");
 
 __device__ __forceinline__ void fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 __device__ __forceinline__ void commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
@@ -473,7 +527,7 @@ __device__ __forceinline__ unsigned long long describe_a(const half* a, int row,
   return describe(a + LayoutA::offset(row, k), LayoutA::kCoreColumn * 2, kCoreBytes);
 }
 
-// 16 rows of b from `k` on, kInstructionN columns from `column` on.
+// 16 rows of b from `k` on, kColumns columns from `column` on.
 __device__ __forceinline__ unsigned long long describe_b(const half* b, int k, int column) {
   if constexpr (kSpread) {
     return describe(b + column / 64 * LayoutB::kPanel + k * 64, LayoutB::kPanel * 2, 8 * 64 * 2);
@@ -482,57 +536,82 @@ __device__ __forceinline__ unsigned long long describe_b(const half* b, int k, i
 }
 
 // clang-format off
-// c += a b for 64x16 a, row major, and 16x128 b, row major, both in shared memory. The result is there after commit()
-// and wait().
-__device__ __forceinline__ void wgmma_m64n128k16(Sums* c, unsigned long long a, unsigned long long b) {
+// c += a b, or c = a b where not `add`, for 64x16 a and b with 16 rows, both row major and in shared memory. The result is
+// there after commit() and wait(). One instruction has all of a warpgroup's columns: each reads its rows of a again.
+__device__ __forceinline__ void wgmma_n128(Sums* c, unsigned long long a, unsigned long long b, int add) {
   asm volatile(
+      "{\n.reg .pred add;\nsetp.ne.b32 add, %66, 0;\n"
       "wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16 "
       "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
       "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
       "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
       "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63}, "
-      "%64, %65, 1, 1, 1, 0, 1;\n"
-      : "+f"(c[0][0]), "+f"(c[0][1]), "+f"(c[0][2]), "+f"(c[0][3]), "+f"(c[1][0]), "+f"(c[1][1]), "+f"(c[1][2]), "+f"(c[1][3]),
-        "+f"(c[2][0]), "+f"(c[2][1]), "+f"(c[2][2]), "+f"(c[2][3]), "+f"(c[3][0]), "+f"(c[3][1]), "+f"(c[3][2]), "+f"(c[3][3]),
-        "+f"(c[4][0]), "+f"(c[4][1]), "+f"(c[4][2]), "+f"(c[4][3]), "+f"(c[5][0]), "+f"(c[5][1]), "+f"(c[5][2]), "+f"(c[5][3]),
-        "+f"(c[6][0]), "+f"(c[6][1]), "+f"(c[6][2]), "+f"(c[6][3]), "+f"(c[7][0]), "+f"(c[7][1]), "+f"(c[7][2]), "+f"(c[7][3]),
-        "+f"(c[8][0]), "+f"(c[8][1]), "+f"(c[8][2]), "+f"(c[8][3]), "+f"(c[9][0]), "+f"(c[9][1]), "+f"(c[9][2]), "+f"(c[9][3]),
-        "+f"(c[10][0]), "+f"(c[10][1]), "+f"(c[10][2]), "+f"(c[10][3]), "+f"(c[11][0]), "+f"(c[11][1]), "+f"(c[11][2]), "+f"(c[11][3]),
-        "+f"(c[12][0]), "+f"(c[12][1]), "+f"(c[12][2]), "+f"(c[12][3]), "+f"(c[13][0]), "+f"(c[13][1]), "+f"(c[13][2]), "+f"(c[13][3]),
-        "+f"(c[14][0]), "+f"(c[14][1]), "+f"(c[14][2]), "+f"(c[14][3]), "+f"(c[15][0]), "+f"(c[15][1]), "+f"(c[15][2]), "+f"(c[15][3])
-      : "l"(a), "l"(b)
+      "%64, %65, add, 1, 1, 0, 1;\n}\n"
+      : "+f"(c[0][0]), "+f"(c[0][1]), "+f"(c[0][2]), "+f"(c[0][3]), "+f"(c[1][0]), "+f"(c[1][1]), "+f"(c[1][2]), "+f"(c[1][3]), "+f"(c[2][0]), "+f"(c[2][1]), "+f"(c[2][2]), "+f"(c[2][3]), "+f"(c[3][0]), "+f"(c[3][1]), "+f"(c[3][2]), "+f"(c[3][3]),
+        "+f"(c[4][0]), "+f"(c[4][1]), "+f"(c[4][2]), "+f"(c[4][3]), "+f"(c[5][0]), "+f"(c[5][1]), "+f"(c[5][2]), "+f"(c[5][3]), "+f"(c[6][0]), "+f"(c[6][1]), "+f"(c[6][2]), "+f"(c[6][3]), "+f"(c[7][0]), "+f"(c[7][1]), "+f"(c[7][2]), "+f"(c[7][3]),
+        "+f"(c[8][0]), "+f"(c[8][1]), "+f"(c[8][2]), "+f"(c[8][3]), "+f"(c[9][0]), "+f"(c[9][1]), "+f"(c[9][2]), "+f"(c[9][3]), "+f"(c[10][0]), "+f"(c[10][1]), "+f"(c[10][2]), "+f"(c[10][3]), "+f"(c[11][0]), "+f"(c[11][1]), "+f"(c[11][2]), "+f"(c[11][3]),
+        "+f"(c[12][0]), "+f"(c[12][1]), "+f"(c[12][2]), "+f"(c[12][3]), "+f"(c[13][0]), "+f"(c[13][1]), "+f"(c[13][2]), "+f"(c[13][3]), "+f"(c[14][0]), "+f"(c[14][1]), "+f"(c[14][2]), "+f"(c[14][3]), "+f"(c[15][0]), "+f"(c[15][1]), "+f"(c[15][2]), "+f"(c[15][3])
+      : "l"(a), "l"(b), "r"(add)
+      : "memory");
+}
+
+__device__ __forceinline__ void wgmma_n256(Sums* c, unsigned long long a, unsigned long long b, int add) {
+  asm volatile(
+      "{\n.reg .pred add;\nsetp.ne.b32 add, %130, 0;\n"
+      "wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16 "
+      "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
+      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
+      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
+      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
+      "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "
+      "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, "
+      "%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, "
+      "%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127}, "
+      "%128, %129, add, 1, 1, 0, 1;\n}\n"
+      : "+f"(c[0][0]), "+f"(c[0][1]), "+f"(c[0][2]), "+f"(c[0][3]), "+f"(c[1][0]), "+f"(c[1][1]), "+f"(c[1][2]), "+f"(c[1][3]), "+f"(c[2][0]), "+f"(c[2][1]), "+f"(c[2][2]), "+f"(c[2][3]), "+f"(c[3][0]), "+f"(c[3][1]), "+f"(c[3][2]), "+f"(c[3][3]),
+        "+f"(c[4][0]), "+f"(c[4][1]), "+f"(c[4][2]), "+f"(c[4][3]), "+f"(c[5][0]), "+f"(c[5][1]), "+f"(c[5][2]), "+f"(c[5][3]), "+f"(c[6][0]), "+f"(c[6][1]), "+f"(c[6][2]), "+f"(c[6][3]), "+f"(c[7][0]), "+f"(c[7][1]), "+f"(c[7][2]), "+f"(c[7][3]),
+        "+f"(c[8][0]), "+f"(c[8][1]), "+f"(c[8][2]), "+f"(c[8][3]), "+f"(c[9][0]), "+f"(c[9][1]), "+f"(c[9][2]), "+f"(c[9][3]), "+f"(c[10][0]), "+f"(c[10][1]), "+f"(c[10][2]), "+f"(c[10][3]), "+f"(c[11][0]), "+f"(c[11][1]), "+f"(c[11][2]), "+f"(c[11][3]),
+        "+f"(c[12][0]), "+f"(c[12][1]), "+f"(c[12][2]), "+f"(c[12][3]), "+f"(c[13][0]), "+f"(c[13][1]), "+f"(c[13][2]), "+f"(c[13][3]), "+f"(c[14][0]), "+f"(c[14][1]), "+f"(c[14][2]), "+f"(c[14][3]), "+f"(c[15][0]), "+f"(c[15][1]), "+f"(c[15][2]), "+f"(c[15][3]),
+        "+f"(c[16][0]), "+f"(c[16][1]), "+f"(c[16][2]), "+f"(c[16][3]), "+f"(c[17][0]), "+f"(c[17][1]), "+f"(c[17][2]), "+f"(c[17][3]), "+f"(c[18][0]), "+f"(c[18][1]), "+f"(c[18][2]), "+f"(c[18][3]), "+f"(c[19][0]), "+f"(c[19][1]), "+f"(c[19][2]), "+f"(c[19][3]),
+        "+f"(c[20][0]), "+f"(c[20][1]), "+f"(c[20][2]), "+f"(c[20][3]), "+f"(c[21][0]), "+f"(c[21][1]), "+f"(c[21][2]), "+f"(c[21][3]), "+f"(c[22][0]), "+f"(c[22][1]), "+f"(c[22][2]), "+f"(c[22][3]), "+f"(c[23][0]), "+f"(c[23][1]), "+f"(c[23][2]), "+f"(c[23][3]),
+        "+f"(c[24][0]), "+f"(c[24][1]), "+f"(c[24][2]), "+f"(c[24][3]), "+f"(c[25][0]), "+f"(c[25][1]), "+f"(c[25][2]), "+f"(c[25][3]), "+f"(c[26][0]), "+f"(c[26][1]), "+f"(c[26][2]), "+f"(c[26][3]), "+f"(c[27][0]), "+f"(c[27][1]), "+f"(c[27][2]), "+f"(c[27][3]),
+        "+f"(c[28][0]), "+f"(c[28][1]), "+f"(c[28][2]), "+f"(c[28][3]), "+f"(c[29][0]), "+f"(c[29][1]), "+f"(c[29][2]), "+f"(c[29][3]), "+f"(c[30][0]), "+f"(c[30][1]), "+f"(c[30][2]), "+f"(c[30][3]), "+f"(c[31][0]), "+f"(c[31][1]), "+f"(c[31][2]), "+f"(c[31][3])
+      : "l"(a), "l"(b), "r"(add)
       : "memory");
 }
 // clang-format on
 
+__device__ __forceinline__ void wgmma(Sums* c, unsigned long long a, unsigned long long b, int add) {
+  if constexpr (kColumns == 256) {
+    wgmma_n256(c, a, b, add);
+  } else {
+    wgmma_n128(c, a, b, add);
+  }
+}
+
 template <typename Pipeline>
-__device__ __forceinline__ void multiply(const Work& work, const Pipeline& pipeline, half* c, int M, int N) {
+__device__ __forceinline__ void multiply(const Problem& problem, int index, Pipeline& pipeline) {
   const int group = threadIdx.x / (4 * kLanes);
   const int row0 = group / kGroupsN * kRows;
   const int column0 = group % kGroupsN * kColumns;
-  Sums sums[kRows / 64][kColumns / 8] = {};
-  constexpr int kLag = kStages >= 3 ? 1 : 0;  // the products of one step run while the next one's are issued
-  for_each_step<kLag>(
-      pipeline,
-      [&](int step) {
-        const half* a = pipeline.a(step);
-        const half* b = pipeline.b(step);
+  Sums sums[kRows / 64][kColumns / 8];  // the first product of each sets it
+  bool add = false;
+  pipeline.for_each_step(
+      [&](const half* a, const half* b) {
         fence();
 #pragma unroll
         for (int k = 0; k < kTileK; k += 16) {
 #pragma unroll
           for (int m = 0; m < kRows / 64; ++m) {
-#pragma unroll
-            for (int n = 0; n < kColumns / kInstructionN; ++n) {
-              wgmma_m64n128k16(&sums[m][n * 16], describe_a(a, row0 + m * 64, k),
-                               describe_b(b, k, column0 + n * kInstructionN));
-            }
+            wgmma(sums[m], describe_a(a, row0 + m * 64, k), describe_b(b, k, column0), k > 0 || add);
           }
         }
         commit();
+        add = true;
       },
       [] { wait<kLag>(); });
   wait<0>();
+  const Tile tile = find_tile(problem, index);
 #pragma unroll
   for (int m = 0; m < kRows / 64; ++m) {
 #pragma unroll
@@ -540,33 +619,46 @@ __device__ __forceinline__ void multiply(const Work& work, const Pipeline& pipel
 #pragma unroll
       for (int i = 0; i < 4; ++i) asm volatile("" : "+f"(sums[m][n][i])::"memory");  // not before the wait
     }
-    store_fragments(c, M, N, work.row0 + row0 + m * 64 + threadIdx.x / kLanes % 4 * 16, work.column0 + column0,
-                    sums[m]);
+    store_fragments(tile.c, problem.M, problem.N, tile.row0 + row0 + m * 64 + threadIdx.x / kLanes % 4 * 16,
+                    tile.column0 + column0, sums[m]);
   }
 }
 
 }  // namespace warpgroup
 
 template <typename Pipeline>
-__device__ __forceinline__ void multiply(const Work& work, const Pipeline& pipeline, half* c, int M, int N) {
+__device__ __forceinline__ void multiply(const Problem& problem, int index, Pipeline& pipeline) {
   if constexpr (kPath == kScalar) {
-    scalar::multiply(work, pipeline, c, M, N);
+    scalar::multiply(problem, index, pipeline);
   } else if constexpr (kPath == kMma) {
-    warp::multiply(work, pipeline, c, M, N);
+    warp::multiply(problem, index, pipeline);
   } else {
-    warpgroup::multiply(work, pipeline, c, M, N);
+    warpgroup::multiply(problem, index, pipeline);
   }
 }
 
-extern "C" __global__ void __launch_bounds__(kThreads, 1)
-    gemm(const half* __restrict__ a, const half* __restrict__ b, half* __restrict__ c, int M, int N, int K) {
-  extern __shared__ __align__(1024) half tiles[];
-  const Work work = find_work(a, b, M, N, K);
+template <bool kByCpAsync>
+__device__ __forceinline__ void multiply_all(const Problem& problem, int tiles, half* shared) {
+  Pipeline<kByCpAsync> pipeline(problem, tiles, shared);
+  if constexpr (kPersistent) {
+#pragma unroll 1
+    for (int index = blockIdx.x; index < tiles; index += gridDim.x) multiply(problem, index, pipeline);
+  } else {
+    multiply(problem, blockIdx.x, pipeline);
+  }
+  if constexpr (kAsync) cp_async_wait<0>();
+}
+
+extern "C" __global__ void __launch_bounds__(kThreads, kBlocksPerSm)
+    gemm(const half* __restrict__ a, const half* __restrict__ b, half* __restrict__ c, int B, int M, int N, int K) {
+  extern __shared__ __align__(1024) half shared[];
+  const Problem problem = {a, b, c, M, N, K};
+  const int tiles = B * ((M + kTileM - 1) / kTileM) * ((N + kTileN - 1) / kTileN);
   if constexpr (kAsync) {
-    if (work.a.aligned() && work.b.aligned()) {
-      multiply(work, Pipeline<true>{work, tiles}, c, M, N);
+    if (K % kVector == 0 && N % kVector == 0) {
+      multiply_all<true>(problem, tiles, shared);
       return;
     }
   }
-  multiply(work, Pipeline<false>{work, tiles}, c, M, N);
+  multiply_all<false>(problem, tiles, shared);
 }

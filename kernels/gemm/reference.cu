@@ -1,4 +1,5 @@
-// The product as the textbook has it, 16x16 elements a block: sums of 16 products in fp32, sums of these in double.
+// The products as the textbook has them, 16x16 elements a block, z by matrix of the batch: sums of 16 products in fp32,
+// sums of these in double.
 #include <cuda_fp16.h>
 
 constexpr int kTile = 16;
@@ -8,6 +9,9 @@ extern "C" __global__ void gemm_reference(const half* a, const half* b, half* c,
   __shared__ float right[kTile][kTile];
   const int row = blockIdx.y * kTile + threadIdx.y;
   const int column = blockIdx.x * kTile + threadIdx.x;
+  a += static_cast<long long>(blockIdx.z) * M * K;
+  b += static_cast<long long>(blockIdx.z) * K * N;
+  c += static_cast<long long>(blockIdx.z) * M * N;
   double sum = 0.0;
   for (int k = 0; k < K; k += kTile) {
     const int ka = k + threadIdx.x;
