@@ -29,7 +29,7 @@ static_assert(!kPersistent || kAsync, "the copies of a tile begin during the one
 
 // Steps whose products may still be computed while those of the next one are issued.
 constexpr int kLag = kPath == kWgmma && kStages >= 3 ? 1 : 0;
-constexpr int kAhead = kStages - 1 - kLag;  // steps that cp.async runs ahead
+constexpr int kAhead = kStages - 1 - kLag;  // steps that cp.async runs ahead: the stages that no product is read from
 static_assert(!kAsync || kAhead >= 1, "a stage to fill");
 
 __device__ __forceinline__ unsigned shared_address(const void* pointer) {
@@ -225,9 +225,9 @@ struct Pipeline {
         source_tile(blockIdx.x),
         source_step(0),
         step(0) {
-    if constexpr (kAsync) {
+    if constexpr (kAsync) {  // all stages are free
 #pragma unroll 1
-      for (int i = 0; i < kAhead; ++i) fetch(i);
+      for (int i = 0; i < kStages; ++i) fetch(i);
     }
   }
 
@@ -278,10 +278,14 @@ struct Pipeline {
 #pragma unroll 1
     for (int i = 0; i < steps; ++i) {
       if constexpr (kAsync) {
-        cp_async_wait<kAhead - 1>();
+        if (step > kLag) {
+          cp_async_wait<kAhead - 1>();
+        } else {
+          cp_async_wait<kAhead>();
+        }
         publish();
         start(a(), b());
-        fetch(step + kAhead);
+        if (step > kLag) fetch(step + kAhead);  // the first ones are on their way
         finish();
       } else {
         fetch(step);
