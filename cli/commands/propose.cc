@@ -99,7 +99,7 @@ void AddPropose(CLI::App& app, int* exit_code) {
   command->group(kSteering)->footer(
       "Examples: pawl propose 7 TILE_M=16 --why \"eight blocks instead of two\"\n"
       "          pawl situation 7 --checkout old && cp -r old new        then edit new\n"
-      "          diff -ruN old new > my.diff                             -N for files that a start adds\n"
+      "          diff -ruN old new > my.diff\n"
       "          pawl propose 7 --patch my.diff --name unroll-inner\n"
       "A proposal passes the same gates and gets the same verdict as a change that Pawl chooses. `pawl situation` "
       "shows the variables and what was tried.");
