@@ -51,7 +51,7 @@ std::optional<std::string> ProposalWait::Look(CampaignClient& client, absl::Time
   told_ = situation->deadline().seconds();
   const std::string name = ShortName(campaign_);
   if (!situation->has_best()) {
-    return absl::StrCat("waits ", WaitsText(*situation, now), " of its device code: pawl propose ", name,
+    return absl::StrCat("waits ", WaitsText(*situation, now), ", without device code yet: pawl propose ", name,
                         " --patch FILE --name NAME", flags_, "; pawl situation ", name, flags_, " shows the contract");
   }
   return absl::StrCat("waits ", WaitsText(*situation, now), ": pawl propose ", name, " VARIABLE=VALUE", flags_,

@@ -15,7 +15,10 @@ constexpr absl::Duration kLater = absl::Seconds(3);
 
 class ProposalWaitTest : public testing::Test {
  protected:
-  ProposalWaitTest() { fake_.campaign.mutable_spec()->mutable_chooser()->set_kind(v1::CHOOSER_KIND_OUTSIDE); }
+  ProposalWaitTest() {
+    fake_.campaign.mutable_spec()->mutable_chooser()->set_kind(v1::CHOOSER_KIND_OUTSIDE);
+    fake_.situation.mutable_best()->set_number(0);
+  }
 
   std::optional<std::string> Look() { return wait_.Look(client_, now_ += kLater); }
   void WaitUntil(int64_t seconds) {
@@ -37,6 +40,14 @@ TEST_F(ProposalWaitTest, TellsOfEachWaitOnce) {
   WaitUntil(1200);
   EXPECT_EQ(wait_.Look(client_, now_ + absl::Milliseconds(100)), std::nullopt) << "it looked just now";
   EXPECT_THAT(Look(), Optional(HasSubstr("waits for a proposal until ")));
+}
+
+TEST_F(ProposalWaitTest, AsksForTheDeviceCodeOfAContractAlone) {
+  fake_.situation.clear_best();
+  fake_.situation.set_waits(true);  // without a limit
+  EXPECT_THAT(Look(),
+              Optional(HasSubstr("waits for a proposal, without device code yet: pawl propose 7 --patch FILE")));
+  EXPECT_EQ(Look(), std::nullopt) << "it was told";
 }
 
 TEST_F(ProposalWaitTest, AsksNoMoreWhereACampaignWaitsForNobody) {
