@@ -60,6 +60,16 @@ class Checker {
     if (!contract && bundle_.source().text().empty() && bundle_.source().binary().empty()) {
       Add("source: there is no device code");
     }
+    for (const v1::Tensor& tensor : bundle_.tensors()) {
+      // Otherwise the start variant shows how large inputs may be, and here that is a proposal.
+      const bool open = IsFilled(tensor.role()) && IsFloat(tensor.type()) && tensor.low().empty() &&
+                        (tensor.fill() <= v1::FILL_UNIFORM);
+      if (contract && open) {
+        Add(absl::StrCat("tensor ", tensor.name(),
+                         ": expected a range, such as range = [-4, 4]: without device code, "
+                         "nothing else says which inputs are allowed"));
+      }
+    }
     if (bundle_.has_problem()) {
       if (bundle_.problem().text().empty()) Add("problem: it is empty");
       if (bundle_.has_reference()) Add("problem: it has the reference, and there is another");

@@ -68,7 +68,7 @@ Section NextSection(const v1::Report& report) {
                                       [](const v1::Iteration& iteration) { return iteration.number() == 0; });
     section.blocks.push_back(Paragraph{
         rejected ? "Fix the start variant first: `pawl check` checks the bundle and `pawl doctor` the machine."
-                 : "There is no start yet: `pawl show` says what the campaign waits for."});
+                 : "There was no start: `pawl show` says what the campaign waits for, or why it ended."});
     return section;
   }
   if (report.findings().empty()) {

@@ -216,7 +216,8 @@ void CampaignRun::PauseBeforeProposals() {
 
 absl::Status CampaignRun::RestartWorker() {
   const std::string obituary = worker_->Obituary();
-  if (leased_ && restarts_ < kMaxRestarts) {
+  // A contract alone may wait for hours before it has anything to run.
+  if ((leased_ || options_.contract_alone) && restarts_ < kMaxRestarts) {
     ++restarts_;
     printer_.Say(absl::StrCat(obituary, "\nrestarting it"));
     return StartWorker();

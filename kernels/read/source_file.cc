@@ -130,15 +130,24 @@ class PatternSearch {
 
 using Parts = std::vector<std::string>;
 
-bool ArePartsLike(const Parts& path, size_t at, const Parts& pattern, size_t part) {
-  if (at == path.size() || part == pattern.size()) return at == path.size() && part == pattern.size();
-  if (path[at][0] == '.' && pattern[part][0] != '.') return false;
-  const bool last = part + 1 == pattern.size();
-  if (pattern[part] != "**") {
-    return MatchesName(path[at], pattern[part]) && ArePartsLike(path, at + 1, pattern, part + 1);
+// As PatternSearch finds files; from the end, each pair of places once.
+bool ArePartsLike(const Parts& path, const Parts& pattern) {
+  std::vector<bool> after(path.size() + 1);  // whether the path from here on is like the rest of the pattern
+  after[path.size()] = true;
+  for (size_t part = pattern.size(); part-- > 0;) {
+    const bool any = pattern[part] == "**", last = part + 1 == pattern.size();
+    std::vector<bool> here(path.size() + 1);
+    for (size_t at = path.size(); at-- > 0;) {
+      if (path[at][0] == '.' && pattern[part][0] != '.') continue;
+      if (!any) {
+        here[at] = after[at + 1] && MatchesName(path[at], pattern[part]);
+      } else {
+        here[at] = here[at + 1] || (last ? at + 1 == path.size() : static_cast<bool>(after[at]));
+      }
+    }
+    after = std::move(here);
   }
-  if (last && at + 1 == path.size()) return true;
-  return ArePartsLike(path, at + 1, pattern, part) || (!last && ArePartsLike(path, at, pattern, part + 1));
+  return after[0];
 }
 
 }  // namespace
@@ -147,7 +156,7 @@ bool IsLike(const std::string& path, const std::string& pattern) {
   const Parts parts = absl::StrSplit(path, '/', absl::SkipEmpty()),
               of = absl::StrSplit(pattern, '/', absl::SkipEmpty());
   constexpr size_t kMostFolders = 20;
-  return parts.size() <= kMostFolders && of.size() <= kMostFolders && ArePartsLike(parts, 0, of, 0);
+  return parts.size() <= kMostFolders && of.size() <= kMostFolders && !parts.empty() && ArePartsLike(parts, of);
 }
 
 absl::StatusOr<std::vector<std::string>> FilesLike(const fs::path& folder, const std::string& pattern) {

@@ -80,9 +80,7 @@ void Leases::Lose(Step* step, TrialKey key, v1::LeaseLost::Reason reason, const 
                                open.host_faults >= options_.profiles->gates.Get(GateKind::kPreflight).threshold;
   const bool verifies = open.planned.purpose() == v1::TRIAL_PURPOSE_VERIFY;
   const bool too_many_killed = reason == v1::LeaseLost::EXPIRED && open.killed >= options_.max_killed;
-  // After a start that was proposed, another can be proposed.
-  const bool starts = open.planned.purpose() == v1::TRIAL_PURPOSE_ITERATION && open.planned.iteration() == 0 &&
-                      open.planned.bundle_hash().empty();
+  const bool starts = open.planned.purpose() == v1::TRIAL_PURPOSE_ITERATION && open.planned.iteration() == 0;
   const auto pause = [&](const std::string& why) {
     if (campaign.summary().state() == v1::PAUSED) return;
     v1::Event paused;

@@ -20,6 +20,7 @@ N = 1024
 name  = "in"
 type  = "f32"
 shape = ["N"]
+range = [-4, 4]
 [[tensor]]
 name  = "out"
 type  = "f32"
@@ -47,6 +48,11 @@ v1::Bundle WithoutImplementation(v1::Bundle bundle) {
   bundle.clear_symbols();
   auto& tensors = *bundle.mutable_tensors();
   tensors.erase(std::remove_if(tensors.begin(), tensors.end(), IsOwnScratch), tensors.end());
+  for (v1::Tensor& tensor : tensors) {
+    if (!IsFilled(tensor.role()) || !tensor.low().empty()) continue;
+    tensor.set_low("-4");
+    tensor.set_high("4");
+  }
   return bundle;
 }
 

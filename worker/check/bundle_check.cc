@@ -349,6 +349,10 @@ v1::CheckReport CheckBundle(const std::filesystem::path& folder, const BundleChe
     report.set_ok(true);
     report.set_bundle_hash(BundleHash(bundle));
     report.add_warnings(kContractAlone);
+    if (!HasBaseline(bundle)) {
+      report.add_warnings(
+          "there is no baseline: speed is measured against the first proposal that passes, however slow");
+    }
     if (CheckDraft(bundle, folder, report) && options.build) {
       RunProblem(bundle, options.gpus[0]->info, options.allow_unsandboxed, report);
     }

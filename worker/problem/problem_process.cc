@@ -302,10 +302,10 @@ absl::StatusOr<ProcessResult> ProblemProcess::RunScript(const v1::Bundle& bundle
                                                         const std::vector<std::string>& command,
                                                         const ScriptFiles& files, const std::string& input,
                                                         absl::Duration deadline) {
+  DropAhead();
   if (absl::Status status = Start(); !status.ok()) {
     return absl::IsCancelled(status) ? status : absl::FailedPreconditionError(status.message());
   }
-  DropAhead();
   const bool other = !open_.empty() && open_ != ProblemIdentity(bundle);
   if (other) open_.clear();
   Json written = Json::array();
@@ -331,10 +331,10 @@ absl::StatusOr<ProcessResult> ProblemProcess::RunScript(const v1::Bundle& bundle
 }
 
 absl::Status ProblemProcess::Open(const v1::Bundle& bundle) {
-  if (absl::Status status = Start(); !status.ok()) return status;
   const std::string identity = ProblemIdentity(bundle);
+  if (open_ != identity) DropAhead();
+  if (absl::Status status = Start(); !status.ok()) return status;
   if (open_ == identity) return absl::OkStatus();
-  DropAhead();
   open_.clear();
   const std::string path = bundle.problem().path().empty() ? "problem.py" : bundle.problem().path();
   const absl::StatusOr<Json> opened = Exchange({{"do", "open"},
@@ -351,7 +351,7 @@ absl::Status ProblemProcess::Open(const v1::Bundle& bundle) {
 
 absl::StatusOr<nlohmann::json> ProblemProcess::Ask(const v1::Bundle& bundle, Json request, absl::Duration deadline) {
   request["seconds"] = absl::ToDoubleSeconds(deadline);
-  const bool asked = ahead_ == request && open_ == ProblemIdentity(bundle);
+  const bool asked = ahead_ == request && open_ == ProblemIdentity(bundle) && child_ != nullptr;
   if (!asked) {
     DropAhead();
     if (absl::Status open = Open(bundle); !open.ok()) return open;

@@ -64,6 +64,7 @@ class ProblemProcess : public ProblemServer {
                                     int64_t offset) override;
   void MakeAhead(const v1::Bundle& bundle, const v1::Plan& plan, const EntryRequest& request) override;
   void StageAhead(const v1::Bundle& bundle, const std::string& pool, uint32_t entry, int64_t offset) override;
+  void DropAhead() override;
   void Forget(const v1::Bundle& bundle, const std::string& pool) override;
   absl::StatusOr<bool> HasCheck(const v1::Bundle& bundle) override;
   absl::StatusOr<OwnCheck> Check(const v1::Bundle& bundle, const v1::Plan& plan,
@@ -89,8 +90,6 @@ class ProblemProcess : public ProblemServer {
   absl::StatusOr<Json> Exchange(const Json& request, absl::Duration deadline);
   absl::Status Send(const Json& request, absl::Duration deadline);
   absl::StatusOr<Json> ReadReply(absl::Duration deadline);
-  // Nobody wants what was asked ahead any more.
-  void DropAhead();
   absl::StatusOr<Json> Receive(absl::Duration deadline);
   void Restart();
 

@@ -61,6 +61,8 @@ class ProblemServer {
   // Begin what Make or Stage with the same arguments, as the next question, answers the sooner.
   virtual void MakeAhead(const v1::Bundle& bundle, const v1::Plan& plan, const EntryRequest& request) = 0;
   virtual void StageAhead(const v1::Bundle& bundle, const std::string& pool, uint32_t entry, int64_t offset) = 0;
+  // Nobody wants what was begun any more: when this returns, nothing of it goes on.
+  virtual void DropAhead() = 0;
   // Frees the memory of a pool's entries.
   virtual void Forget(const v1::Bundle& bundle, const std::string& pool) = 0;
   // It has check(got, expected), which takes the place of the tolerance.

@@ -428,8 +428,9 @@ extern "C" __global__ void pawl_compare(const void* out, const void* reference, 
     sum_absolute += difference;
     sum_squares += difference * difference;
     sum_squares_reference += b * b;
+    if (difference <= share * fabs(b)) continue;
     max_absolute = fmax(max_absolute, difference);
-    if (difference > fmax(absolute, share * fabs(b))) {
+    if (difference > absolute) {
       ++wrong;
       if (i < first_wrong) first_wrong = i;
     }

@@ -60,7 +60,7 @@ class Support {
   absl::StatusOr<uint64_t> Digest(CUdeviceptr data, const v1::PlanTensor& tensor);
   // `own_rms` is the reference's root mean square at the bundle's own fill, 0: that is what is compared. Where the
   // reference is larger now, the absolute limit is so in proportion; the relative error is relative to the larger of
-  // both norms. Whatever `absolute` is, an element may be off by this share of itself.
+  // both norms. Whatever `absolute` is, an element may be off by this share of itself; the largest error is of others.
   absl::StatusOr<v1::OutputError> Compare(CUdeviceptr out, CUdeviceptr reference, const v1::PlanTensor& tensor,
                                           double absolute, double own_rms = 0, double share = 0);
   absl::StatusOr<v1::ReferenceOutput> Norm(CUdeviceptr values, const v1::PlanTensor& tensor);

@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <random>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -116,7 +117,8 @@ absl::StatusOr<std::optional<ParentTimes>> TimeParentAlone(TrialRun& run, const 
       const BuiltSize& parent = run.build.ParentAt(sizes[i].size);
       const BuiltSize& other = beside_witness ? *run.build.WitnessAt(sizes[i].size) : parent;
       absl::StatusOr<Timing> timing = Time(run, parent, other, options);
-      if (timing.ok() && !timing->failure && timing->times.pairs_size() < 2) {  // once more, as every first process
+      const auto too_few = [&] { return timing->times.pairs_size() < KeepRule().first_pairs / 2; };
+      if (timing.ok() && !timing->failure && too_few()) {  // once more, as every first process
         run.device.runner().Restart();
         timing = Time(run, parent, other, options);
       }
@@ -125,7 +127,7 @@ absl::StatusOr<std::optional<ParentTimes>> TimeParentAlone(TrialRun& run, const 
         run.Fail(*timing->failure);
         return std::nullopt;
       }
-      if (!timing->failure && timing->times.pairs_size() < 2) {
+      if (!timing->failure && too_few()) {
         run.result().set_discarded(run.result().discarded() + timing->times.discarded());
         AddDisturbances({timing->times.disturbances().begin(), timing->times.disturbances().end()}, &run.result());
         run.Fail(Unsteady(run.result()));
@@ -330,6 +332,7 @@ absl::Status CompareWithParent(TrialRun& run) {
   const bool first_seat = std::random_device()() % 2 == 0;
   ChecksOfComparison checks;
   std::map<std::string, int> calls = CallsOfParent(run);  // of a graph, by size: as many in every process
+  std::set<std::string> settled;                          // sizes at which that is the number
   const bool has_problem = HasProblem(run.bundle);
   const std::vector<SizeWeight> sizes = run.sizes();
   const bool quick = std::all_of(sizes.begin(), sizes.end(), [&](const SizeWeight& size) {
@@ -360,7 +363,9 @@ absl::Status CompareWithParent(TrialRun& run) {
     if (has_problem && process > with_fresh_inputs) SeeSeatData(run.device.pools(), run.bundle, module);
     const auto time = [&] { return Time(run, *run.build.candidate.Find(size), run.build.ParentAt(size), options); };
     absl::StatusOr<Timing> timing = time();
-    if (process == 0 && options.calls > 0 && timing.ok() && !timing->failure && LacksCalls(timing->times)) {
+    const bool first = settled.insert(size).second && options.calls > 0;
+    const bool warm = run.bundle.timing() != v1::TIMING_MODE_COLD;
+    if (first && warm && timing.ok() && !timing->failure && LacksCalls(timing->times)) {
       options.calls = 0;
       timing = time();
     }

@@ -6,6 +6,7 @@
 #include <map>
 #include <vector>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/hash/hash.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -23,9 +24,10 @@ constexpr char kFreshPool[] = "fresh";
 constexpr char kProbePool[] = "probe";
 constexpr char kSeat[] = " seat", kFresh[] = " fresh";  // at the end of a pool's name
 constexpr uint32_t kMinEntries = 2, kMaxEntries = 8;
-constexpr double kPoolSeconds = 4;                // of making a pool
-constexpr int64_t kPoolBytes = int64_t{2} << 30;  // of a pool
-constexpr double kQuickSeconds = 1;               // a pool that takes less is made for every comparison
+constexpr double kPoolSeconds = 4;                 // of making a pool
+constexpr int64_t kPoolBytes = int64_t{2} << 30;   // of a pool
+constexpr int64_t kMostStaged = int64_t{3} << 30;  // of entries that lie in shared memory side by side
+constexpr double kQuickSeconds = 1;                // a pool that takes less is made for every comparison
 
 // The bundle's first size with everything checked, once a device.
 absl::Status CheckProblemOnce(GpuDevice& device, const v1::Bundle& bundle) {
@@ -96,6 +98,11 @@ bool HasAll(GpuDevice& device, const std::string& pool, uint32_t entry, bool wit
          (!with_inputs || device.reference().HasEntry(pool, entry));
 }
 
+// Where the next entry of a pool is put while the processes take this one; 0: only after that.
+int64_t OffsetBehind(const StagedEntry& staged) {
+  return staged.end() + staged.bytes() <= kMostStaged ? staged.end() : 0;
+}
+
 // While the processes take one entry from shared memory, the next one is put behind it.
 absl::Status HandOverPool(GpuDevice& device, const v1::Bundle& bundle, const TimedPool& timed) {
   std::vector<uint32_t> lacking;
@@ -103,11 +110,14 @@ absl::Status HandOverPool(GpuDevice& device, const v1::Bundle& bundle, const Tim
     if (!HasAll(device, timed.pool, entry, /*with_inputs=*/false)) lacking.push_back(entry);
   }
   int64_t offset = 0;
+  const absl::Cleanup nothing_goes_on = [&] { device.problem().DropAhead(); };
   for (size_t i = 0; i < lacking.size(); ++i) {
     const absl::StatusOr<StagedEntry> staged = device.problem().Stage(bundle, timed.pool, lacking[i], offset);
     if (!staged.ok()) return staged.status();
-    offset = staged->end();
-    if (i + 1 < lacking.size()) device.problem().StageAhead(bundle, timed.pool, lacking[i + 1], offset);
+    offset = OffsetBehind(*staged);
+    if (i + 1 < lacking.size() && offset > 0) {
+      device.problem().StageAhead(bundle, timed.pool, lacking[i + 1], offset);
+    }
     absl::Status provided = ProvideStaged(device, *staged, timed.pool, lacking[i], /*with_inputs=*/false);
     if (!provided.ok()) return provided;
   }
@@ -150,14 +160,17 @@ class PoolMaker {
     device_.pools().made.erase(pool_);
     double seconds = 0;
     int64_t offset = 0;
+    const absl::Cleanup nothing_goes_on = [&] { device_.problem().DropAhead(); };
     for (uint32_t entry = 0; entry < made.entries; ++entry) {
       absl::StatusOr<StagedEntry> staged = device_.problem().Make(bundle_, plan_, RequestFor(entry, offset));
       if (!staged.ok()) return staged.status();
       seconds += staged->make_seconds;
       if (entry == 0 && !known) made.entries = entries = EntriesFor(*staged);
-      offset = staged->end();
+      offset = OffsetBehind(*staged);
       // Made while the processes take this one from shared memory.
-      if (entry + 1 < made.entries) device_.problem().MakeAhead(bundle_, plan_, RequestFor(entry + 1, offset));
+      if (entry + 1 < made.entries && offset > 0) {
+        device_.problem().MakeAhead(bundle_, plan_, RequestFor(entry + 1, offset));
+      }
       absl::Status provided = ProvideStaged(device_, *staged, pool_, entry, /*with_inputs=*/false);
       if (!provided.ok()) return provided;
     }

@@ -73,8 +73,8 @@ std::optional<Choice> ProposedEdit(const CampaignState& campaign, const v1::Chan
   std::string& why = refusal->why;
   if (choice.patched_source == campaign.SourceOf(choice.parent)) why = "the patch changes nothing";
   if (choice.patched_source.empty()) why = "the patch removes the whole source";
-  if (choice.patched_source.size() > MostBytes(campaign.bundle())) {
-    why = absl::StrCat("the patched source is larger than ", kMaxSource, " bytes");
+  if (const size_t most = MostBytes(campaign.bundle()); choice.patched_source.size() > most) {
+    why = absl::StrCat("the patched source is larger than ", most, " bytes");
   }
   if (!why.empty()) return std::nullopt;
   const int alike = campaign.FindAlike(now, choice.variant);

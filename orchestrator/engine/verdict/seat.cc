@@ -213,8 +213,10 @@ std::vector<v1::RevisedIteration> RejectedWith(const CampaignState& campaign, in
   return all;
 }
 
-// Whether the parent could not be timed without this candidate; nothing: that was not tried.
+// Whether the parent could not be timed without this candidate; nothing: that was not tried. An end of an expedition
+// was compared with the best variant.
 std::optional<bool> NotTimedWithout(const v1::Iteration& child) {
+  if (child.has_over_best()) return std::nullopt;
   if (child.failure().check() == v1::CHECK_SEAT && absl::StartsWith(child.failure().message(), kParentNotTimed)) {
     return true;
   }

@@ -160,6 +160,7 @@ class ScriptedGpu : public GpuDevice {
                                       int64_t offset) override;
     void MakeAhead(const v1::Bundle&, const v1::Plan&, const EntryRequest&) override {}
     void StageAhead(const v1::Bundle&, const std::string&, uint32_t, int64_t) override {}
+    void DropAhead() override {}
     void Forget(const v1::Bundle&, const std::string& pool) override {
       script_.problem_log.push_back("forget " + pool);
     }
