@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t kMaxBlobs = 1000;
+constexpr size_t kMaxBlobs = 1000, kMaxBuilds = 10000;
 constexpr absl::Duration kNap = absl::Milliseconds(20);  // between looks at whether to stop
 
 // The stages of a recording, by its names.
@@ -226,6 +226,22 @@ absl::Status ReplayDevice::Sleep(const Prepared& prepared, v1::Stage stage, Tria
   return absl::OkStatus();
 }
 
+std::string ReplayDevice::BuildOf(const Prepared& prepared, const v1::Size& size) {
+  const v1::RecordedVariant& record = prepared.main->candidate->record;
+  const std::string& architecture = prepared.main->served->header.architecture();
+  const std::string& hash = prepared.trial.bundle_hash();
+  const std::pair<std::string, const v1::RecordedVariant*> key(hash, &record);
+  {
+    absl::MutexLock lock(&mutex_);
+    if (const auto known = builds_.find(key); !hash.empty() && known != builds_.end()) return known->second;
+  }
+  std::string build = BuildCommand(*prepared.bundle, record.variant(), size, architecture);
+  absl::MutexLock lock(&mutex_);
+  if (builds_.size() >= kMaxBuilds) builds_.clear();
+  if (!hash.empty()) builds_[key] = build;
+  return build;
+}
+
 void ReplayDevice::Measure(const Prepared& prepared, TrialOutcome* outcome) const {
   v1::TrialResult* result = &outcome->result;
   const v1::TimingMode deciding = prepared.bundle->timing();
@@ -309,7 +325,7 @@ absl::StatusOr<TrialOutcome> ReplayDevice::Run(PreparedTrial& given, TrialObserv
   // An imported recording does not know what its times were built for.
   if (const v1::Size* size = FindSize(*prepared.bundle, header.size());
       size != nullptr && !header.architecture().empty()) {
-    result.set_build(BuildCommand(*prepared.bundle, record.variant(), *size, header.architecture()));
+    result.set_build(BuildOf(prepared, *size));
   }
   if (!prepared.trial.has_parent()) {
     *result.mutable_baselines() = header.baseline();

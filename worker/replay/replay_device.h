@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -53,6 +54,7 @@ class ReplayDevice : public TrialDevice {
   absl::StatusOr<const Served*> FindRecording(const v1::Trial& trial, const v1::Bundle& bundle,
                                               const std::string& size);
   absl::Status Sleep(const Prepared& prepared, v1::Stage stage, TrialObserver& observer) const;
+  std::string BuildOf(const Prepared& prepared, const v1::Size& size);
   void Measure(const Prepared& prepared, TrialOutcome* outcome) const;
   absl::Status AddSizeTimes(const Prepared& prepared, v1::TrialResult* result);
 
@@ -64,6 +66,9 @@ class ReplayDevice : public TrialDevice {
   std::vector<Served> served_ ABSL_GUARDED_BY(mutex_);  // newest first
   // From the hash of a bundle's blob to its BundleHash, which takes long to compute.
   std::map<std::string, std::string> of_blobs_ ABSL_GUARDED_BY(mutex_);
+  // Commands by bundle's blob and variant: which of a source's lines matter for one takes longer than the rest of a
+  // replay.
+  std::map<std::pair<std::string, const v1::RecordedVariant*>, std::string> builds_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace pawl
