@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
+#include "kernels/plan.h"
 #include "kernels/read/implementation_toml.h"
 #include "kernels/source/source_patch.h"
 

@@ -31,6 +31,13 @@ v1::Failure LenientFailure(const v1::Plan& plan, const std::string& what) {
   return failure;
 }
 
+// Of a few sums, one whose terms cancel may be all: rounding is then no small part of the result. It must be off twice.
+bool HasFewElements(const v1::Plan& plan) {
+  return std::any_of(plan.tensors().begin(), plan.tensors().end(), [](const v1::PlanTensor& tensor) {
+    return IsCompared(tensor.role()) && IsFloat(tensor.type()) && tensor.elements() < kFewElements;
+  });
+}
+
 bool HasRange(const v1::PlanTensor& tensor) {
   // No structure that would have to stay.
   const bool free = tensor.fill() <= v1::FILL_UNIFORM || tensor.fill() == v1::FILL_UNIFORM_RANGE;
@@ -83,6 +90,10 @@ class Validator {
     absl::StatusOr<CheckedCall> own =
         CallAndCheck(device_, bundle_, at, FreshDraw(),
                      {.repeats = options_.repeats, .self_test = options_.self_test, .own_rms = {}});
+    if (own.ok() && own->failure && own->compared() && HasFewElements(at.plan)) {
+      own = CallAndCheck(device_, bundle_, at, FreshDraw(),
+                         {.repeats = options_.repeats, .self_test = options_.self_test, .own_rms = {}});
+    }
     if (!own.ok()) return own.status();
     if (!own->resources.empty()) validation_.resources[at.plan.size()] = own->resources;
     if (own->check.errors_size() > 0) {
