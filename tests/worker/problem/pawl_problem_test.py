@@ -155,7 +155,7 @@ class Problems(unittest.TestCase):
         return pawl_problem.Problem("problem.py", source, self.memory)
 
     def request(self, **more):
-        return {"do": "make", "pool": "p", "entry": 0, "size": "tiny", "sizes": {"N": 8}, "seed": 7, "strict": True, "tensors": self.TENSORS, **more}
+        return {"do": "make", "pool": "p", "entry": 0, "offset": 0, "size": "tiny", "sizes": {"N": 8}, "seed": 7, "strict": True, "tensors": self.TENSORS, **more}
 
     def error(self, source, **more):
         reply = self.problem(source).answer(self.request(**more))
@@ -178,10 +178,10 @@ class Problems(unittest.TestCase):
         first = self.read(problem.answer(self.request())["inputs"][0])
         other = self.read(problem.answer(self.request(entry=1, seed=8))["inputs"][0])
         self.assertFalse(np.array_equal(first, other))
-        again = problem.answer({"do": "stage", "pool": "p", "entry": 0})
+        again = problem.answer({"do": "stage", "pool": "p", "entry": 0, "offset": 0})
         np.testing.assert_array_equal(self.read(again["inputs"][0]), first)
         problem.answer({"do": "drop", "pool": "p"})
-        self.assertEqual(problem.answer({"do": "stage", "pool": "p", "entry": 0})["error"]["kind"], "closed")
+        self.assertEqual(problem.answer({"do": "stage", "pool": "p", "entry": 0, "offset": 0})["error"]["kind"], "closed")
 
     def test_distributions_change_what_is_filled_and_nothing_else(self):
         problem = self.problem()
@@ -256,7 +256,7 @@ class Problems(unittest.TestCase):
         expected = self.read(problem.answer(self.request())["expected"][0])
 
         def check(problem, outputs):
-            self.memory.put([("y", outputs)])
+            self.memory.put([("y", outputs)], 0)
             call = {"pool": "p", "entry": 0, "outputs": [{"tensor": "y", "offset": 0, "bytes": 32}]}
             return problem.answer({"do": "check", "calls": [call], "self_test": True})
 
@@ -279,7 +279,7 @@ class Problems(unittest.TestCase):
         self.assertEqual(own.answer(request)["error"]["kind"], "problem")
 
     def test_what_lies_in_shared_memory_can_be_an_input(self):
-        self.memory.put([("y", np.arange(8, dtype=np.float32))])
+        self.memory.put([("y", np.arange(8, dtype=np.float32))], 0)
         tensors = [self.TENSORS[0], {**self.TENSORS[1], "fill": "file", "data": {"offset": 0, "bytes": 32}}]
         reply = self.problem().answer(self.request(tensors=tensors, strict=False))
         np.testing.assert_array_equal(self.read(reply["inputs"][1]), np.arange(8))
