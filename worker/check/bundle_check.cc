@@ -331,6 +331,27 @@ void CheckRun(const v1::Bundle& bundle, const std::filesystem::path& folder, boo
   report.set_ok(false);
 }
 
+// Of a contract alone: no proposal would pass if its reference did not compile.
+void CompileReference(const v1::Bundle& bundle, const std::filesystem::path& folder, const BundleCheckOptions& options,
+                      v1::CheckReport& report) {
+  BuilderOptions builder_options;
+  builder_options.allow_unsandboxed = options.allow_unsandboxed;
+  absl::StatusOr<std::unique_ptr<Builder>> builder = Builder::Create(builder_options);
+  if (!builder.ok()) {
+    report.add_warnings(absl::StrCat("not compiled: ", builder.status().message()));
+    return;
+  }
+  report.set_compiler((*builder)->description());
+  ReferenceCache cache;
+  const absl::Status built =
+      BuildReference(**builder, bundle, GoalSize(bundle), options.gpus[0]->info, &cache).status();
+  if (built.ok()) return;
+  report.set_ok(false);
+  v1::CheckProblem& entry = *report.add_problems();
+  entry.set_file(ValidUtf8((folder / "kernel.toml").string()));
+  entry.set_message(ValidUtf8(std::string(built.message())));
+}
+
 }  // namespace
 
 v1::CheckReport CheckBundle(const std::filesystem::path& folder, const BundleCheckOptions& options) {
@@ -355,6 +376,7 @@ v1::CheckReport CheckBundle(const std::filesystem::path& folder, const BundleChe
     }
     if (CheckDraft(bundle, folder, report) && options.build) {
       RunProblem(bundle, options.gpus[0]->info, options.allow_unsandboxed, report);
+      if (!HasProblem(bundle)) CompileReference(bundle, folder, options, report);
     }
     return report;
   }

@@ -446,6 +446,7 @@ namespace {
 
 // Of a contract alone, while nothing is open: the oldest proposal is tried as the start.
 std::optional<v1::Event> DecideStart(const CampaignState& campaign, const Moment& now) {
+  if (std::optional<v1::Event> pause = PauseAtGate(campaign)) return pause;
   const v1::CampaignSpec& spec = campaign.summary().spec();
   if (const std::optional<v1::Event> stop = Stop(campaign, spec.budget(), now)) {
     return Ended(v1::FAILED, v1::STOP_REASON_START,

@@ -131,8 +131,9 @@ absl::StatusOr<ImplementationState> PatchedOrRebased(const PatchBases& bases, co
 }  // namespace
 
 PatchedBest Patched(const PatchBases& bases, const std::string& patch) {
-  PatchedBest best{bases.states.empty() ? PatchedBest::kContract : bases.states[0].first,
-                   PatchedOrRebased(bases, patch)};
+  PatchedBest best;
+  best.best = bases.states.empty() ? PatchedBest::kContract : bases.states[0].first;
+  best.patched = PatchedOrRebased(bases, patch);
   if (!best.patched.ok()) return best;
   best.normalized = NormalizedHash(*bases.bundle, best.patched->text);
   best.own_normalized = NormalizedHash(*bases.bundle, bases.own_source);
