@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "pawl/v1/check.pb.h"
 #include "tests/kernels/bundle_folder.h"
+#include "tests/kernels/contract_alone.h"
 
 namespace pawl {
 namespace {
@@ -58,6 +59,26 @@ TEST(PawlTest, SaysItsVersionAndHelps) {
   EXPECT_EQ(help.exit_code, 0);
   EXPECT_THAT(help.out, HasSubstr("Example: pawl run"));
   EXPECT_THAT(Pawl("check --help").out, HasSubstr("Example: pawl check"));
+}
+
+// Otherwise every proposal would be rejected for it.
+TEST(PawlTest, CompilesTheReferenceOfAContractAlone) {
+  const BundleFolder folder;
+  folder.Write("kernel.toml", kContractToml);
+  const auto write = [&](const std::string& statement) {
+    folder.Write("reference.cu", absl::StrCat("extern \"C\" __global__ void scale_rows_reference(const float* in, ",
+                                              "float* out) { ", statement, " }\n"));
+  };
+  write("out[blockIdx.x] = in[blockIdx.x];");
+  const std::string check = absl::StrCat("check --json ", folder.path().string());
+  const v1::CheckReport good = Report(Pawl(check).out);
+  EXPECT_TRUE(good.ok());
+  if (!WasBuilt(good)) GTEST_SKIP() << "nothing is compiled here";
+  write("oops();");
+  const v1::CheckReport bad = Report(Pawl(check).out);
+  EXPECT_FALSE(bad.ok());
+  ASSERT_EQ(bad.problems_size(), 1);
+  EXPECT_THAT(bad.problems(0).message(), HasSubstr("reference.cu"));
 }
 
 TEST(PawlTest, AnswersWrongUsageWithTwo) {

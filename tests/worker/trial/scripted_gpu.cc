@@ -301,7 +301,7 @@ v1::RunnerReply ScriptedGpu::Check(const std::string& what, const v1::CheckReque
     const bool overflow = overflows && overflows(request.plan(), draw);
     const bool when_timed = wrong_when_timed && absl::StartsWith(what, "check timed") && wrong_when_timed(draw);
     if (overflow || when_timed || (wrong && wrong(request.plan(), draw))) {
-      error.set_wrong(10);
+      error.set_wrong(wrong_elements);
       error.set_first_wrong(-1);
       error.set_relative(wrong_by);
     }

@@ -62,6 +62,7 @@ class ScriptedGpu : public GpuDevice {
   std::function<bool(const v1::Plan&plan, const v1::InputDraw&draw)> wrong, overflows;
   std::function<bool(const v1::InputDraw& draw)> wrong_when_timed;  // right in calls that are validated
   double wrong_by = 1;                                              // the relative error of such outputs
+  int wrong_elements = 10;                                          // of such outputs, beyond the absolute limit
   int64_t module_bytes = 0;                                         // that every module takes
   int local_bytes = 0;                                              // of every entry, a thread
   std::optional<int> outputs_compared;                              // by every check, instead of all
