@@ -7,6 +7,7 @@
 #include "absl/time/clock.h"
 #include "kernels/plan.h"
 #include "worker/validate/checked_call.h"
+#include "worker/validate/few_elements.h"
 #include "worker/validate/load_built.h"
 #include "worker/validate/output_check.h"
 #include "worker/validate/output_pieces.h"
@@ -26,8 +27,7 @@ std::optional<v1::Failure> JudgeOwnFill(const v1::Plan& plan, const std::vector<
   own.clear_errors();
   const size_t outputs = draws.empty() ? 0 : static_cast<size_t>(check.errors_size()) / draws.size();
   for (size_t i = 0; i < outputs * draws.size(); ++i) {
-    const bool of_own = draws[i / outputs].distribution() == v1::DISTRIBUTION_UNSPECIFIED;
-    if (of_own) *own.add_errors() = check.errors(static_cast<int>(i));
+    if (IsOfOwnFill(draws[i / outputs])) *own.add_errors() = check.errors(static_cast<int>(i));
   }
   return JudgeCheck(plan, own);
 }
@@ -117,6 +117,7 @@ absl::StatusOr<Timing> TimeAgainst(GpuDevice& device, const v1::Bundle& bundle, 
   absl::StatusOr<v1::CheckReply> check = CheckOutputs(device, bundle, candidate.plan, draws, false);
   if (!check.ok()) return check.status();
   timing.check_seconds = absl::ToDoubleSeconds(absl::Now() - timed);  // of the reference, not of the start variant
+  RelateToTypical(candidate.plan, draws, &*check);
   absl::StatusOr<std::optional<v1::Failure>> judged = JudgeOwnFill(candidate.plan, draws, *check);
   if (judged.ok() && !*judged) judged = JudgeOtherInputs(device, bundle, candidate, draws, *check, options.start);
   if (!judged.ok()) return judged.status();

@@ -36,9 +36,9 @@ CheckedCall CallOf(const v1::CheckReply& check, size_t draw, size_t outputs, con
   return call;
 }
 
-bool IsOfOwnFill(const v1::InputDraw& draw) { return draw.distribution() == v1::DISTRIBUTION_UNSPECIFIED; }
-
 }  // namespace
+
+bool IsOfOwnFill(const v1::InputDraw& draw) { return draw.distribution() == v1::DISTRIBUTION_UNSPECIFIED; }
 
 BuiltSize ForOtherInputs(const BuiltSize& at) {
   BuiltSize other = at;

@@ -24,6 +24,9 @@ using StartAtSize = std::function<absl::StatusOr<const BuiltSize*>(const v1::Pla
 // alone may do.
 BuiltSize ForOtherInputs(const BuiltSize& at);
 
+// Not of another distribution.
+bool IsOfOwnFill(const v1::InputDraw& draw);
+
 // Few distinct values: where the right result lies between two of the output's type, all elements may round the other
 // way at once, and the next draw lies elsewhere.
 bool HasFewValues(v1::Distribution distribution);

@@ -8,6 +8,7 @@
 #include "absl/time/clock.h"
 #include "kernels/plan.h"
 #include "kernels/tolerance.h"
+#include "worker/validate/few_elements.h"
 #include "worker/validate/other_inputs.h"
 #include "worker/validate/output_check.h"
 
@@ -17,8 +18,6 @@ namespace {
 constexpr int kSmallerTries = 8;  // of a magnitude, each a 16th, where the reference is not finite
 constexpr double kSmallerFactor = 16;
 constexpr int64_t kOwnMemoryShare = 8;
-// Fewer values may happen to be small: no proof that errors of their size are accepted.
-constexpr int64_t kFewElements = 64;
 constexpr int kMoreSeeds = 3;       // of problem.py at each small size: no other distribution is known of what it makes
 constexpr int kNarrowerTries = 16;  // of a stated range, each half, to say what would do
 
@@ -29,17 +28,6 @@ v1::Failure LenientFailure(const v1::Plan& plan, const std::string& what) {
   failure.set_size(plan.size());
   failure.set_message(what);
   return failure;
-}
-
-// Of a few sums, one whose terms cancel may be all: rounding is then no small part of the result. No element is off by
-// more than the absolute limit, but the norm is: it must be so twice.
-bool MayBeRounding(const v1::Plan& plan, const CheckedCall& call) {
-  if (!call.failure || call.failure->check() != v1::CHECK_TOLERANCE || call.check.verdicts_size() > 0) return false;
-  const auto& errors = call.check.errors();
-  return std::all_of(errors.begin(), errors.end(), [](const v1::OutputError& error) { return error.wrong() == 0; }) &&
-         std::any_of(plan.tensors().begin(), plan.tensors().end(), [](const v1::PlanTensor& tensor) {
-           return IsCompared(tensor.role()) && IsFloat(tensor.type()) && tensor.elements() < kFewElements;
-         });
 }
 
 bool HasRange(const v1::PlanTensor& tensor) {
@@ -92,12 +80,7 @@ class Validator {
 
   absl::Status ValidateAt(const BuiltSize& at, const std::vector<v1::Distribution>& others, int more_seeds) {
     absl::StatusOr<CheckedCall> own =
-        CallAndCheck(device_, bundle_, at, FreshDraw(),
-                     {.repeats = options_.repeats, .self_test = options_.self_test, .own_rms = {}});
-    if (own.ok() && MayBeRounding(at.plan, *own)) {
-      own = CallAndCheck(device_, bundle_, at, FreshDraw(),
-                         {.repeats = options_.repeats, .self_test = options_.self_test, .own_rms = {}});
-    }
+        CallWithOwn(at, {.repeats = options_.repeats, .self_test = options_.self_test, .own_rms = {}});
     if (!own.ok()) return own.status();
     if (!own->resources.empty()) validation_.resources[at.plan.size()] = own->resources;
     if (own->check.errors_size() > 0) {
@@ -118,8 +101,7 @@ class Validator {
     if (!validation_.failure && options_.self_test) validation_.failure = AbsoluteTooLarge(at.plan, own->Rms(at.plan));
     const CheckedCallOptions call = {.repeats = 1, .self_test = false, .own_rms = own->Rms(at.plan)};
     for (int i = 0; i < more_seeds && !validation_.failure; ++i) {
-      absl::StatusOr<CheckedCall> again =
-          CallAndCheck(device_, bundle_, at, FreshDraw(), {.repeats = 1, .self_test = false, .own_rms = {}});
+      absl::StatusOr<CheckedCall> again = CallWithOwn(at, {.repeats = 1, .self_test = false, .own_rms = {}});
       if (!again.ok()) return again.status();
       validation_.failure = again->failure;
     }
@@ -129,6 +111,15 @@ class Validator {
       if (absl::Status status = ValidateWith(other, distribution, call); !status.ok()) return status;
     }
     return absl::OkStatus();
+  }
+
+  // With inputs of the bundle's own fill, and with others of it as long as it may be off by rounding alone.
+  absl::StatusOr<CheckedCall> CallWithOwn(const BuiltSize& at, const CheckedCallOptions& options) {
+    absl::StatusOr<CheckedCall> called = CallAndCheck(device_, bundle_, at, FreshDraw(), options);
+    for (int tries = 1; tries < kRoundingTries && called.ok() && MayBeRounding(at.plan, *called); ++tries) {
+      called = CallAndCheck(device_, bundle_, at, FreshDraw(), options);
+    }
+    return called;
   }
 
   // An absolute limit far above what an output's values justify at a size of the ladder. Hidden sizes may be so small
@@ -191,6 +182,7 @@ class Validator {
     const double largest = options_.inputs.at(distribution);
     double magnitude = largest;
     bool again = HasFewValues(distribution), doubted = false;
+    int roundings = 0;
     for (int tries = 0;;) {
       const v1::InputDraw draw = FreshDraw(distribution, magnitude);
       absl::StatusOr<CheckedCall> called = CallAndCheck(device_, bundle_, at, draw, options);
@@ -219,6 +211,7 @@ class Validator {
         again = false;
         continue;
       }
+      if (MayBeRounding(at.plan, *called) && ++roundings < kRoundingTries) continue;
       // Nobody states how large these inputs may be: where the start variant is wrong too, they are too large.
       if (values_are_off && called->reference_finite && largest > 0 && tries < kSmallerTries) {
         const absl::StatusOr<bool> start_is_right = start_.IsRight(at.plan, draw, options);

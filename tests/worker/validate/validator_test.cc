@@ -195,6 +195,27 @@ TEST_F(ValidatorTest, FailsNothingForOneDrawOfFewValuesThatRoundsTheOtherWay) {
   EXPECT_EQ(draws, 2) << "drawn once more";
 }
 
+// One sum whose terms cancel may be all of an output.
+TEST_F(ValidatorTest, TheNormOfAnOutputOfFewElementsMustBeOffFourTimes) {
+  for (const v1::Distribution drawn : {v1::DISTRIBUTION_UNSPECIFIED, v1::DISTRIBUTION_SORTED}) {
+    SCOPED_TRACE(v1::Distribution_Name(drawn));
+    std::map<std::string, int> calls;  // by size
+    int off = 3;
+    gpu_.wrong_elements = 0;
+    gpu_.wrong = [&](const v1::Plan& plan, const v1::InputDraw& draw) {
+      return plan.tensors(1).elements() < 64 && draw.distribution() == drawn && ++calls[plan.size()] <= off;
+    };
+    EXPECT_EQ(Failure(InputVariety::kEverywhere), "");
+    EXPECT_FALSE(calls.empty()) << "there are hidden sizes of few elements";
+    off = 1000;
+    EXPECT_NE(Failure(InputVariety::kEverywhere), "");
+    calls.clear();
+    off = 1;
+    gpu_.wrong_elements = 1;
+    EXPECT_NE(Failure(InputVariety::kEverywhere), "") << "an element is off by more than the absolute limit";
+  }
+}
+
 TEST_F(ValidatorTest, MakesTheCallAgainInAFreshRunnerAfterOneThatDiedOrRanOutOfMemory) {
   for (const v1::RunnerReply& reply : {Died(), OutOfMemory()}) {
     for (const char* where : {"call small x2", "load"}) {

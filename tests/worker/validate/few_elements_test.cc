@@ -1,0 +1,75 @@
+#include "worker/validate/few_elements.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace pawl {
+namespace {
+
+// Calls with one output, a sum of `elements` values, and what the reference gave in each.
+class FewElementsTest : public testing::Test {
+ protected:
+  FewElementsTest() {
+    plan_.mutable_tolerance()->set_relative(1e-5);
+    v1::PlanTensor& tensor = *plan_.add_tensors();
+    tensor.set_name("sum");
+    tensor.set_role(v1::TENSOR_ROLE_OUTPUT);
+    tensor.set_type(v1::DATA_TYPE_F32);
+    tensor.set_elements(1);
+  }
+
+  // A call whose result should be `value` and is off by `error`. `beside`: what the runner relates small values to.
+  void Add(double value, double error, v1::Distribution distribution = v1::DISTRIBUTION_UNSPECIFIED,
+           double beside = 0) {
+    draws_.emplace_back().set_distribution(distribution);
+    v1::OutputError& made = *check_.add_errors();
+    made.set_tensor("sum");
+    made.set_relative(error / std::max(value, beside));
+    check_.add_references()->set_rms(value);
+  }
+
+  double RelativeOf(int call) {
+    v1::CheckReply check = check_;
+    RelateToTypical(plan_, draws_, &check);
+    return check.errors(call).relative();
+  }
+
+  v1::Plan plan_;
+  std::vector<v1::InputDraw> draws_;
+  v1::CheckReply check_;
+};
+
+TEST_F(FewElementsTest, RelatesWhatHappensToBeSmallToWhatMostCallsGive) {
+  for (int i = 0; i < 9; ++i) Add(100, 1e-4);
+  Add(1, 1e-4);
+  EXPECT_NEAR(RelativeOf(0), 1e-6, 1e-9);
+  EXPECT_NEAR(RelativeOf(9), 1e-4 / 94.9, 1e-8) << "the terms of this sum cancel";
+}
+
+TEST_F(FewElementsTest, RelatesOtherInputsToTheOwnOnes) {
+  Add(1, 1e-6);
+  for (int i = 0; i < 9; ++i) Add(100, 1e-6);
+  Add(2, 1e-4, v1::DISTRIBUTION_SORTED, 1);
+  Add(5000, 1e-4, v1::DISTRIBUTION_SORTED, 1);
+  EXPECT_NEAR(RelativeOf(10), 1e-4 / 94.9, 1e-8) << "the first call happened to give little";
+  EXPECT_NEAR(RelativeOf(11), 2e-8, 1e-11) << "larger than they are";
+}
+
+TEST_F(FewElementsTest, LeavesOutputsOfManyElementsAlone) {
+  plan_.mutable_tensors(0)->set_elements(64);
+  for (int i = 0; i < 9; ++i) Add(100, 1e-4);
+  Add(1, 1e-4);
+  EXPECT_NEAR(RelativeOf(9), 1e-4, 1e-9);
+}
+
+TEST_F(FewElementsTest, LeavesOutWhatIsNotFinite) {
+  Add(INFINITY, 0);
+  for (int i = 0; i < 9; ++i) Add(100, 1e-4);
+  Add(1, 1e-4);
+  EXPECT_NEAR(RelativeOf(10), 1e-4 / 94.9, 1e-8);
+}
+
+}  // namespace
+}  // namespace pawl
