@@ -17,7 +17,7 @@ namespace pawl {
 
 // What is done around timed calls: the order of fills, what they leave in the caches. To be raised with every change
 // of that: times before and after it differ by some percent, which is no bias of a candidate's (profiles/seat_rule.h).
-inline constexpr int kTimingProtocol = 1;
+inline constexpr int kTimingProtocol = 2;
 
 // Times candidate against parent in one process on the same buffers, in blocks ABBA or BAAB; with a witness, in blocks
 // such as AWBBWA, in any order.

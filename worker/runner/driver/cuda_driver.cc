@@ -66,7 +66,6 @@ absl::Status Load() {
   Find(library, "cuStreamBeginCapture_v2", &driver.StreamBeginCapture, &missing);
   Find(library, "cuStreamEndCapture", &driver.StreamEndCapture, &missing);
   Find(library, "cuGraphInstantiateWithFlags", &driver.GraphInstantiate, &missing);
-  Find(library, "cuGraphUpload", &driver.GraphUpload, &missing);
   Find(library, "cuGraphLaunch", &driver.GraphLaunch, &missing);
   Find(library, "cuGraphExecDestroy", &driver.GraphExecDestroy, &missing);
   Find(library, "cuGraphDestroy", &driver.GraphDestroy, &missing);

@@ -109,7 +109,6 @@ struct CudaDriver {
   CUresult (*StreamBeginCapture)(CUstream, int);
   CUresult (*StreamEndCapture)(CUstream, CUgraph*);
   CUresult (*GraphInstantiate)(CUgraphExec*, CUgraph, unsigned long long);
-  CUresult (*GraphUpload)(CUgraphExec, CUstream);
   CUresult (*GraphLaunch)(CUgraphExec, CUstream);
   CUresult (*GraphExecDestroy)(CUgraphExec);
   CUresult (*GraphDestroy)(CUgraph);
