@@ -350,9 +350,12 @@ absl::Status CompareWithParent(TrialRun& run) {
     RenewSeatData(run.device.pools(), run.bundle, {module, run.build.ParentAt(run.build.size).module});
   }
   const uint32_t of_seat = has_problem ? SeatData(run.device.pools(), run.bundle) : 0;
+  // What is confirmed is likely to be validated again.
+  const bool builds_further = !trial.step() && trial.purpose() != v1::TRIAL_PURPOSE_TOTAL;
   timer.time = [&](const std::string& size, int pairs, int process) {
     TimingOptions options = checks.Options(size, pairs, process);
     options.calls = calls[size];
+    if (process > 0 && builds_further) BuildFurther(run);
     if (process > 0) {
       options.inputs = &run.inputs;
       options.start = [&run](const v1::Plan& at) { return StartAt(run, at); };

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "worker/trial/further_build.h"
 #include "worker/trial/timed_comparison.h"
 #include "worker/trial/trial_build.h"
 #include "worker/trial/trial_device.h"
@@ -59,6 +60,7 @@ struct TrialRun {
   std::map<std::string, double> validate_seconds;  // by size: what timing there may take, too
   std::map<std::string, SideTimes> times;          // by size, of those that were timed
   std::vector<BuiltVariant> more;                  // the candidate at sizes that only what is about to be kept meets
+  std::unique_ptr<FurtherBuild> further;           // that has begun; null: none
   std::unique_ptr<SanitizerRun> sanitizer;         // that runs beside what is not timed; null: none does
   double sanitizer_begin = 0;                      // since the trial was leased
 

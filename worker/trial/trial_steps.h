@@ -25,6 +25,9 @@ absl::Status ValidateAgain(TrialRun& run);     // 20 times with fresh inputs, at
                                                // be kept
 absl::Status ValidateSurprise(TrialRun& run);  // the same, of one more than ten times as fast as its parent only
 
+// Begins to build what ValidateAgain needs, in the background, where that has not begun.
+void BuildFurther(TrialRun& run);
+
 // Notes inputs that the bundle's reference does not look at.
 absl::Status CheckReference(TrialRun& run);
 

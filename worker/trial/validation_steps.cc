@@ -6,7 +6,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "kernels/data_type.h"
-#include "kernels/hidden_sizes.h"
 #include "kernels/plan.h"
 #include "kernels/space.h"
 #include "worker/trial/trial_steps.h"
@@ -74,11 +73,10 @@ absl::Status ValidateAndReportEachSize(TrialRun& run, ValidationOptions options)
   return status;
 }
 
-// The candidate at sizes that it was not built at before. Null: it fails there, and so does the run.
-absl::StatusOr<const BuiltVariant*> BuildMore(TrialRun& run, const std::vector<v1::Size>& sizes) {
+// What was built of the candidate at further sizes. Null: it fails there, and so does the run.
+absl::StatusOr<const BuiltVariant*> TakeFurther(TrialRun& run, FurtherBuild& further) {
   const StageWatch watch(run, v1::STAGE_BUILD);
-  absl::StatusOr<BuiltVariant> built = BuildVariant(run.device.builder(), run.bundle, run.build.candidate.variant,
-                                                    sizes, run.device.gpu(), run.device.stopped());
+  absl::StatusOr<BuiltVariant> built = further.TakeHiddenAndAgain();
   if (!built.ok()) return built.status();
   const std::optional<v1::Failure> failure = built->failure ? built->failure : HeapThatRemembers(run.bundle, *built);
   if (failure) run.Fail(*failure);
@@ -115,13 +113,14 @@ absl::StatusOr<bool> StartIsRightAt(TrialRun& run, const v1::Size& size, v1::Dis
 }
 
 // At sizes that no ladder has. Where the start variant is wrong there too, the bundle does not ask for them.
-absl::Status ValidateOffLadder(TrialRun& run, const std::vector<v1::Size>& sizes) {
-  absl::StatusOr<BuiltVariant> built = BuildVariant(run.device.builder(), run.bundle, run.build.candidate.variant,
-                                                    sizes, run.device.gpu(), run.device.stopped());
+absl::Status ValidateOffLadder(TrialRun& run, const std::vector<v1::Size>& sizes, absl::StatusOr<BuiltVariant> built) {
   if (!built.ok()) return built.status();
   if (built->failure && sizes.size() > 1) {  // perhaps at one of them only
     for (const v1::Size& size : sizes) {
-      if (absl::Status status = ValidateOffLadder(run, {size}); !status.ok() || run.failed()) return status;
+      absl::StatusOr<BuiltVariant> one = BuildVariant(run.device.builder(), run.bundle, run.build.candidate.variant,
+                                                      {size}, run.device.gpu(), run.device.stopped());
+      const absl::Status status = ValidateOffLadder(run, {size}, std::move(one));
+      if (!status.ok() || run.failed()) return status;
     }
     return absl::OkStatus();
   }
@@ -151,18 +150,6 @@ absl::Status ValidateOffLadder(TrialRun& run, const std::vector<v1::Size>& sizes
     }
   }
   return absl::OkStatus();
-}
-
-// Next to each size that is timed: a kernel may be right there only.
-absl::Status ValidateBesideGoal(TrialRun& run) {
-  std::vector<v1::Size> sizes;
-  for (const SizeWeight& timed : run.sizes()) {
-    v1::Size goal;
-    goal.set_name(timed.size);
-    *goal.mutable_values() = run.build.candidate.Find(timed.size)->plan.sizes();
-    if (std::optional<v1::Size> size = SizeBeside(run.bundle, goal, SecretSeed())) sizes.push_back(*std::move(size));
-  }
-  return sizes.empty() ? absl::OkStatus() : ValidateOffLadder(run, sizes);
 }
 
 }  // namespace
@@ -223,23 +210,29 @@ absl::Status ValidateStart(TrialRun& run) {
 
 absl::Status ValidateAgain(TrialRun& run) {
   run.Report(v1::STAGE_VALIDATE, "validate 20 times with fresh inputs");
-  // All are built at once, side by side. The hidden sizes are new ones.
-  const std::vector<v1::Size> further = MoreHiddenSizes(run.bundle, SecretSeed());
-  const SizesToValidate again = AllSizes(run.bundle);
-  std::vector<v1::Size> sizes = further;
-  sizes.insert(sizes.end(), again.all.begin(), again.all.end());
-  const absl::StatusOr<const BuiltVariant*> built = BuildMore(run, sizes);
+  BuildFurther(run);
+  const std::unique_ptr<FurtherBuild> further = std::move(run.further);  // another time has other sizes
+  const std::vector<v1::Size>& hidden = further->hidden();
+  const absl::StatusOr<const BuiltVariant*> built = TakeFurther(run, *further);
   if (!built.ok() || *built == nullptr) return built.status();
-  if (!further.empty()) {
+  if (!hidden.empty()) {
     ValidationOptions options = OptionsFor(run, 2, InputVariety::kEverywhere);
-    options.small = further.size();
-    const absl::Status status = ValidateSizes(run, Part(**built, 0, further.size()), options);
+    options.small = hidden.size();
+    const absl::Status status = ValidateSizes(run, Part(**built, 0, hidden.size()), options);
     if (!status.ok() || run.failed()) return status;
   }
-  if (absl::Status status = ValidateBesideGoal(run); !status.ok() || run.failed()) return status;
+  if (const std::vector<v1::Size>& beside = further->beside(); !beside.empty()) {
+    const absl::Status status = ValidateOffLadder(run, beside, further->TakeBeside());
+    if (!status.ok() || run.failed()) return status;
+  }
   ValidationOptions options = OptionsFor(run, 20, InputVariety::kEverywhere);
-  options.small = again.small;
-  return ValidateSizes(run, Part(**built, further.size(), sizes.size()), options);
+  options.small = further->again().small;
+  return ValidateSizes(run, Part(**built, hidden.size(), (*built)->sizes.size()), options);
+}
+
+void BuildFurther(TrialRun& run) {
+  if (run.further != nullptr) return;
+  run.further = std::make_unique<FurtherBuild>(run.device, run.bundle, run.build.candidate, run.sizes());
 }
 
 absl::Status ValidateSurprise(TrialRun& run) {

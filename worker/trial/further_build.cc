@@ -1,0 +1,38 @@
+#include "worker/trial/further_build.h"
+
+#include <optional>
+#include <utility>
+
+#include "kernels/hidden_sizes.h"
+
+namespace pawl {
+
+FurtherBuild::FurtherBuild(GpuDevice& device, const v1::Bundle& bundle, const BuiltVariant& candidate,
+                           const std::vector<SizeWeight>& timed)
+    : hidden_(MoreHiddenSizes(bundle, SecretSeed())), again_(AllSizes(bundle)) {
+  for (const SizeWeight& each : timed) {
+    v1::Size goal;
+    goal.set_name(each.size);
+    *goal.mutable_values() = candidate.Find(each.size)->plan.sizes();
+    if (std::optional<v1::Size> size = SizeBeside(bundle, goal, SecretSeed())) beside_.push_back(*std::move(size));
+  }
+  const auto build = [&](std::vector<v1::Size> sizes) {
+    const Stopped stopped = [stopped = device.stopped(), abandoned = abandoned_] {
+      return *abandoned || (stopped && stopped());
+    };
+    return std::async(std::launch::async, [&device, &bundle, &candidate, stopped, sizes = std::move(sizes)] {
+      absl::StatusOr<BuiltVariant> built =
+          BuildVariant(device.builder(), bundle, candidate.variant, sizes, device.gpu(), stopped);
+      if (!built.ok() || built->failure) return built;
+      // One that does not build is for those to judge that need it.
+      for (const BuiltSize& at : built->sizes) BuildReferenceAhead(device, bundle, at.plan, stopped).IgnoreError();
+      return built;
+    });
+  };
+  std::vector<v1::Size> sizes = hidden_;
+  sizes.insert(sizes.end(), again_.all.begin(), again_.all.end());
+  built_ = build(std::move(sizes));
+  if (!beside_.empty()) built_beside_ = build(beside_);
+}
+
+}  // namespace pawl

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <atomic>
+#include <future>
+#include <memory>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "pawl/v1/bundle.pb.h"
+#include "worker/build/built_variant.h"
+#include "worker/validate/gpu_device.h"
+#include "worker/validate/output_check.h"
+
+namespace pawl {
+
+// A candidate at the sizes that only what is about to be kept is validated at, and the reference there, built in the
+// background: that begins while the candidate is confirmed. All sizes are drawn here, and nobody can foresee them.
+class FurtherBuild {
+ public:
+  // The candidate was built at the sizes that are timed.
+  FurtherBuild(GpuDevice& device, const v1::Bundle& bundle, const BuiltVariant& candidate,
+               const std::vector<SizeWeight>& timed);
+  ~FurtherBuild() { *abandoned_ = true; }  // futures of std::async wait
+  FurtherBuild(const FurtherBuild&) = delete;
+  FurtherBuild& operator=(const FurtherBuild&) = delete;
+
+  // Hidden sizes that no other variant meets, and all that a variant must pass.
+  const std::vector<v1::Size>& hidden() const { return hidden_; }
+  const SizesToValidate& again() const { return again_; }
+  // Next to each size that is timed: a kernel may be right there only.
+  const std::vector<v1::Size>& beside() const { return beside_; }
+
+  // These wait, and may be called once.
+  absl::StatusOr<BuiltVariant> TakeHiddenAndAgain() { return built_.get(); }
+  absl::StatusOr<BuiltVariant> TakeBeside() { return built_beside_.get(); }  // where there are any
+
+ private:
+  const std::vector<v1::Size> hidden_;
+  const SizesToValidate again_;
+  std::vector<v1::Size> beside_;
+  const std::shared_ptr<std::atomic<bool>> abandoned_ = std::make_shared<std::atomic<bool>>(false);
+  std::future<absl::StatusOr<BuiltVariant>> built_, built_beside_;
+};
+
+}  // namespace pawl
