@@ -137,7 +137,7 @@ absl::Status TakeAway(const BestFlags& flags, const std::string& folder, const v
                       const v1::Campaign& campaign, const std::vector<v1::Iteration>& path, Connection& connection) {
   const absl::StatusOr<WinnerBlobs> blobs = BlobsOf(best, connection);
   if (!blobs.ok()) return blobs.status();
-  const absl::StatusOr<HandOff> hand_off = HandOffOf(best, campaign, *blobs);
+  const absl::StatusOr<HandOff> hand_off = HandOffOf(best, campaign, *blobs, path);
   if (!hand_off.ok()) return hand_off.status();
   absl::StatusOr<std::vector<FormState>> forms = Verified(flags, *hand_off, best, campaign, connection);
   if (!forms.ok()) return forms.status();

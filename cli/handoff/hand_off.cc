@@ -21,6 +21,7 @@
 #include "kernels/plan.h"
 #include "kernels/read/implementation.h"
 #include "kernels/read/implementation_toml.h"
+#include "kernels/source/source_patch.h"
 #include "kernels/variable_values.h"
 #include "worker/build/built_variant.h"
 #include "worker/build/cubin.h"
@@ -62,6 +63,13 @@ std::string QuotedForShell(const std::string& word) {
   return plain ? word : absl::StrCat("'", absl::StrReplaceAll(word, {{"'", "'\\''"}}), "'");
 }
 
+void SetStarts(const v1::Variant& variant, v1::Bundle* bundle) {
+  for (v1::Variable& variable : *bundle->mutable_variables()) {
+    const auto value = variant.values().find(variable.name());
+    if (value != variant.values().end()) variable.set_start(value->second);
+  }
+}
+
 // Writes the files of one winner.
 class HandOffWriter {
  public:
@@ -84,6 +92,7 @@ class HandOffWriter {
     merged_ = *std::move(merged);
     hand_off_.id = id_;
     hand_off_.patch = merged_.patch;
+    if (winner_.from_contract) WriteImplementation();
     ReadCubin();
     WriteSources();
     if (absl::Status status = WriteHeader(); !status.ok()) return status;
@@ -152,6 +161,21 @@ class HandOffWriter {
                        [&](const v1::Launch& launch) { return symbols_.contains(launch.entry()); }) &&
            std::all_of(bundle_.symbols().begin(), bundle_.symbols().end(),
                        [&](const v1::Symbol& symbol) { return variables_.contains(symbol.name()); });
+  }
+
+  // The files with the winner's values as the starts of their variables.
+  void WriteImplementation() {
+    v1::Bundle started = bundle_;
+    SetStarts(winner_.variant, &started);
+    hand_off_.implementation = merged_.bundle_files;
+    v1::SourceFile& toml = hand_off_.implementation.emplace_back();
+    toml.set_path(kImplementationToml);
+    toml.set_text(WholeImplementationToml(
+        started, absl::StrCat("Pawl: ", winner_.name, ". The implementation of what kernel.toml promises.")));
+    hand_off_.patch.clear();
+    for (const v1::SourceFile& file : hand_off_.implementation) {
+      absl::StrAppend(&hand_off_.patch, NewFileDiff(file.path(), file.text()));
+    }
   }
 
   void WriteSources() {
@@ -585,12 +609,9 @@ absl::StatusOr<HandOff> MakeHandOff(const Winner& winner) {
     if (absl::Status status = SetImplementation(winner.implementation, &bundle); !status.ok()) return status;
   }
   absl::StatusOr<HandOff> hand_off = HandOffWriter(winner, bundle).Write();
-  if (hand_off.ok() && ChangesToml(winner.bundle, winner.implementation)) {
+  if (hand_off.ok() && !winner.from_contract && ChangesToml(winner.bundle, winner.implementation)) {
     // The patched files have the winner's values where variables replace text.
-    for (v1::Variable& variable : *bundle.mutable_variables()) {
-      const auto value = winner.variant.values().find(variable.name());
-      if (value != winner.variant.values().end()) variable.set_start(value->second);
-    }
+    SetStarts(winner.variant, &bundle);
     hand_off->toml = ImplementationToml(bundle);
   }
   return hand_off;

@@ -14,6 +14,7 @@ namespace pawl {
 
 struct Winner {
   v1::Bundle bundle;           // as its author has it
+  bool from_contract = false;  // the author has a contract alone, and the bundle's files are those of a proposal
   std::string implementation;  // all its files and of kernel.toml what edits changed (kernels/read/implementation.h)
   v1::Variant variant;
   v1::GpuInfo gpu;
@@ -30,7 +31,9 @@ struct HandOff {
   std::vector<std::string> forms;  // program, extension, cubin: those that there are
   std::string patch;               // against the bundle's files; empty: they stay as they are
   std::string toml;                // the implementation part of kernel.toml; empty: no edit changed it
-  std::string program_build;       // the commands of build.sh, for a page
+  // Of a contract alone: what makes a bundle of it, implementation.toml included. The patch adds the same.
+  std::vector<v1::SourceFile> implementation;
+  std::string program_build;  // the commands of build.sh, for a page
 };
 
 // Of a portfolio: a header and a module that pick the variant for a size. The variants' own files lie beside them, each

@@ -196,7 +196,7 @@ absl::StatusOr<MergedSource> MergeSource(const v1::Bundle& bundle, const std::st
     if (absl::Status status = SetImplementation(implementation, &winner); !status.ok()) return status;
   }
   if (!IsCudaSource(bundle.source().path())) {
-    merged.files = {winner.source()};
+    merged.files = merged.bundle_files = {winner.source()};
   } else {
     merged.fixed_sizes = FixedSizes(winner, variant, size);
     winner.set_skip_host_code(false);
@@ -204,6 +204,7 @@ absl::StatusOr<MergedSource> MergeSource(const v1::Bundle& bundle, const std::st
     if (!written.ok()) return written.status();
     merged.files = {std::move(written->source)};
     for (v1::SourceFile& file : written->files) merged.files.push_back(std::move(file));
+    merged.bundle_files = merged.files;
     DefineMacros(VariableMacros(winner, variant, merged.files), merged.fixed_sizes, comment, &merged.files);
     if (bundle.skip_host_code()) merged.device_files = DeviceFiles(merged.files);
   }

@@ -15,6 +15,8 @@ struct MergedSource {
   // What a compiler gets where that differs (host code blanked), the source first, and stand-ins for headers of hosts;
   // empty: it gets `files`.
   std::vector<v1::SourceFile> device_files;
+  // `files` with the macros of variables left to the bundle that they are of.
+  std::vector<v1::SourceFile> bundle_files;
   std::string patch;                           // from the bundle's files to `files`, for `patch -p1`; empty: equal
   std::map<std::string, int32_t> fixed_sizes;  // dimensions that the source has as SIZE_<name>, with their values
 };

@@ -70,9 +70,17 @@ std::string Page(const v1::BestVariant& best, const v1::Campaign& campaign, cons
   std::string text = absl::StrCat("# ", bundle.name(), ", optimised by Pawl\n\n", bundle.summary(), ". ",
                                   iteration.name(), ".\n\n", Claims(best, campaign), ".\n\n");
   absl::StrAppend(&text, "| form | files | state |\n| --- | --- | --- |\n");
-  const std::string patch = hand_off.patch.empty() ? "no patch: your files stay as they are" : "`winner.patch`";
-  absl::StrAppend(&text, "| your source | ", patch,
-                  ", `source/` | `patch -p1 < winner.patch` in the bundle's folder |\n");
+  if (!hand_off.implementation.empty()) {
+    absl::StrAppend(
+        &text, "| your contract | `winner.patch`, `implementation/` | `patch -p1 < winner.patch` in the ",
+        "contract's folder, or copy the files of `implementation/` there: `pawl check` takes the folder as ",
+        "a bundle, with the winner as its start |\n",
+        "| source | `source/` | the same files with the values of variables written in |\n");
+  } else {
+    const std::string patch = hand_off.patch.empty() ? "no patch: your files stay as they are" : "`winner.patch`";
+    absl::StrAppend(&text, "| your source | ", patch,
+                    ", `source/` | `patch -p1 < winner.patch` in the bundle's folder |\n");
+  }
   if (!hand_off.toml.empty()) {
     absl::StrAppend(&text, "| your kernel.toml | `implementation.toml` | put it in place of your variables, ",
                     "constraints, scratch, launches and options, which edits changed |\n");
@@ -114,8 +122,11 @@ std::string Page(const v1::BestVariant& best, const v1::Campaign& campaign, cons
 
 }  // namespace
 
-absl::StatusOr<HandOff> HandOffOf(const v1::BestVariant& best, const v1::Campaign& campaign, const WinnerBlobs& blobs) {
+absl::StatusOr<HandOff> HandOffOf(const v1::BestVariant& best, const v1::Campaign& campaign, const WinnerBlobs& blobs,
+                                  const std::vector<v1::Iteration>& path) {
   Winner winner;
+  // The start is a proposal.
+  winner.from_contract = !path.empty() && path[0].number() == 0 && path[0].change().has_source();
   winner.bundle = best.bundle();
   winner.implementation = blobs.implementation;
   winner.variant = VariantOfBest(best);
@@ -133,6 +144,9 @@ std::vector<WinnerFile> WinnerFiles(const v1::BestVariant& best, const v1::Campa
                                    {"evidence.json", absl::StrCat(JsonLine(best.iteration()), "\n")}};
   if (!hand_off.patch.empty()) files.push_back({"winner.patch", hand_off.patch});
   if (!hand_off.toml.empty()) files.push_back({"implementation.toml", hand_off.toml});
+  for (const v1::SourceFile& file : hand_off.implementation) {
+    files.push_back({absl::StrCat("implementation/", file.path()), file.text()});
+  }
   for (const v1::SourceFile& file : hand_off.files) {
     files.push_back(
         {file.path(), file.binary().empty() ? file.text() : file.binary(), absl::EndsWith(file.path(), ".sh")});

@@ -28,8 +28,9 @@ struct WinnerBlobs {
   std::string cubin;           // empty: not available
 };
 
-// What `pawl best --output` writes, made for the best variant.
-absl::StatusOr<HandOff> HandOffOf(const v1::BestVariant& best, const v1::Campaign& campaign, const WinnerBlobs& blobs);
+// What `pawl best --output` writes, made for the best variant. `path` leads from the start to it.
+absl::StatusOr<HandOff> HandOffOf(const v1::BestVariant& best, const v1::Campaign& campaign, const WinnerBlobs& blobs,
+                                  const std::vector<v1::Iteration>& path);
 
 // All files of the folder: the hand-off, its patch, the measurements, and a page that says what there is. The best
 // variant's bundle here has its implementation. `path` leads from the start to the best.

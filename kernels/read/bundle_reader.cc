@@ -72,6 +72,21 @@ void ReadTables(const std::string& text, Reading& reading) {
   CheckMessage(reading);
 }
 
+// The bundle of a folder that has implementation.toml beside the kernel.toml that was read.
+BundleReading WithImplementation(const Reading& contract) {
+  if (!contract.problems.empty()) return {contract.bundle, contract.problems.Sorted()};
+  Reading reading(contract.folder, (contract.folder / kImplementationToml).string());
+  absl::StatusOr<std::string> text = ReadSourceFile(contract.folder, kImplementationToml);
+  if (!contract.contract_alone) {
+    reading.problems.Add(0, "kernel.toml has the implementation, too; expected it in one of them");
+  } else if (!text.ok()) {
+    reading.problems.Add(0, std::string(text.status().message()));
+  } else {
+    ReadImplementationFile(*text, contract.bundle, reading);
+  }
+  return {reading.problems.empty() ? std::move(reading.bundle) : contract.bundle, reading.problems.Sorted()};
+}
+
 std::string Article(const std::string& kind) { return absl::StrCat(kind[0] == 'i' ? "an " : "a ", kind); }
 
 }  // namespace
@@ -173,6 +188,7 @@ BundleReading ReadBundle(const fs::path& given) {
   } else {
     reading.problems.Add(0, std::string(text.status().message()));
   }
+  if (text.ok() && fs::exists(folder / kImplementationToml, error)) return WithImplementation(reading);
   return {std::move(reading.bundle), reading.problems.Sorted()};
 }
 

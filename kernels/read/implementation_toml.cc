@@ -41,16 +41,25 @@ void ClearImplementation(v1::Bundle& bundle) {
   tensors.erase(std::remove_if(tensors.begin(), tensors.end(), IsOwnScratch), tensors.end());
 }
 
+// Where the files of an implementation come from.
+enum class Files {
+  kAsTheyAre,  // the bundle has them, and the text names none
+  kAdded,      // the text names files that an edit adds
+  kInFolder,   // the text names files of the bundle's folder
+};
+
 // Says so of every table and key that is not the implementation's.
-void RefuseContract(const toml::table& table, bool start, Problems& problems) {
+void RefuseContract(const toml::table& table, Files source, Problems& problems) {
+  const char* const contract = source == Files::kInFolder ? " belongs to the contract, which is in kernel.toml"
+                                                          : " belongs to the contract, which no edit may change";
   const auto refuse = [&](const toml::node& node, const std::string& what) {
     problems.Add(static_cast<int>(node.source().begin.line),
-                 NamesFiles(what) ? absl::StrCat(what, kFilesStay)
-                                  : absl::StrCat(what, " belongs to the contract, which no edit may change"));
+                 absl::StrCat(what, NamesFiles(what) ? kFilesStay : contract));
   };
   for (const auto& [key, node] : table) {
     const std::string name(key.str());
-    if (KernelToml().Find(name) == nullptr || IsImplementationKey(name) || (start && NamesFiles(name))) continue;
+    if (KernelToml().Find(name) == nullptr || IsImplementationKey(name)) continue;
+    if (source != Files::kAsTheyAre && NamesFiles(name)) continue;
     refuse(node, node.is_table()             ? absl::StrCat("[", name, "]")
                  : node.is_array_of_tables() ? absl::StrCat("[[", name, "]]")
                                              : name);
@@ -104,18 +113,19 @@ void ReadAddedFiles(TomlTable& root, const SourceFiles& added, Reading& reading)
             [](const v1::SourceFile& a, const v1::SourceFile& b) { return a.path() < b.path(); });
 }
 
-// `added`: the files of a start; null: the files are the bundle's.
-void ReadImplementationTables(const std::string& text, const v1::Bundle& contract, const SourceFiles* added,
-                              Reading& reading) {
+// `added` is what an edit adds.
+void ReadImplementationTables(const std::string& text, const v1::Bundle& contract, Files source,
+                              const SourceFiles& added, Reading& reading) {
   const std::optional<toml::table> parsed = ParseTables(text, reading.problems);
   if (!parsed) return;
-  RefuseContract(*parsed, added != nullptr, reading.problems);
+  RefuseContract(*parsed, source, reading.problems);
   if (!reading.problems.empty()) return;
   reading.bundle = contract;
   ClearImplementation(reading.bundle);
   AddContractNames(reading);
   TomlTable root(&*parsed, &KernelToml(), "", &reading.problems);
-  if (added != nullptr) ReadAddedFiles(root, *added, reading);
+  if (source == Files::kAdded) ReadAddedFiles(root, added, reading);
+  if (source == Files::kInFolder) ReadFiles(root, reading);
   ReadCompiling(root, reading);
   reading.bundle.set_compiler(contract.compiler());  // the text has none
   if (root.Has("variable")) ReadVariables(root, reading);
@@ -229,6 +239,30 @@ void AppendLaunch(const v1::Launch& launch, std::string* toml) {
   absl::StrAppend(toml, "arguments = ", QuotedList(launch.arguments()), "\n");
 }
 
+// All but the files.
+void AppendTables(const v1::Bundle& bundle, const v1::Variant& variant, std::string* toml) {
+  AppendTexts("options", bundle.options(), toml);
+  for (const v1::Variable& variable : bundle.variables()) {
+    const auto value = variant.values().find(variable.name());
+    const bool fixed = !variable.replaces().empty() || value == variant.values().end();
+    AppendVariable(variable, fixed ? variable.start() : value->second, toml);
+  }
+  for (const v1::Constraint& constraint : bundle.constraints()) {
+    absl::StrAppend(toml, "\n[[constraint]]\nthat = ", Quoted(constraint.that()), "\n");
+  }
+  for (const v1::Tensor& tensor : bundle.tensors()) {
+    if (!IsOwnScratch(tensor)) continue;
+    absl::StrAppend(toml, "\n[[tensor]]\nname = ", Quoted(tensor.name()),
+                    "\ntype = ", Quoted(DataTypeName(tensor.type())), "\nshape = ", QuotedList(tensor.shape()),
+                    "\nrole = \"scratch\"\n");
+    if (tensor.align() != 0) absl::StrAppend(toml, "align = ", tensor.align(), "\n");
+  }
+  for (const v1::Launch& launch : bundle.launches()) AppendLaunch(launch, toml);
+  for (const v1::Symbol& symbol : bundle.symbols()) {
+    absl::StrAppend(toml, "\n[[symbol]]\nname = ", Quoted(symbol.name()), "\ntensor = ", Quoted(symbol.tensor()), "\n");
+  }
+}
+
 }  // namespace
 
 bool IsImplementationKey(const std::string& key) {
@@ -245,33 +279,29 @@ std::string ImplementationToml(const v1::Bundle& bundle, const v1::Variant& vari
   std::string toml =
       "# The part of kernel.toml that an edit may change. start: the variant that is edited, and what the edit "
       "tries.\n";
-  AppendTexts("options", bundle.options(), &toml);
-  for (const v1::Variable& variable : bundle.variables()) {
-    const auto value = variant.values().find(variable.name());
-    const bool fixed = !variable.replaces().empty() || value == variant.values().end();
-    AppendVariable(variable, fixed ? variable.start() : value->second, &toml);
-  }
-  for (const v1::Constraint& constraint : bundle.constraints()) {
-    absl::StrAppend(&toml, "\n[[constraint]]\nthat = ", Quoted(constraint.that()), "\n");
-  }
-  for (const v1::Tensor& tensor : bundle.tensors()) {
-    if (!IsOwnScratch(tensor)) continue;
-    absl::StrAppend(&toml, "\n[[tensor]]\nname = ", Quoted(tensor.name()),
-                    "\ntype = ", Quoted(DataTypeName(tensor.type())), "\nshape = ", QuotedList(tensor.shape()),
-                    "\nrole = \"scratch\"\n");
-    if (tensor.align() != 0) absl::StrAppend(&toml, "align = ", tensor.align(), "\n");
-  }
-  for (const v1::Launch& launch : bundle.launches()) AppendLaunch(launch, &toml);
-  for (const v1::Symbol& symbol : bundle.symbols()) {
-    absl::StrAppend(&toml, "\n[[symbol]]\nname = ", Quoted(symbol.name()), "\ntensor = ", Quoted(symbol.tensor()),
-                    "\n");
-  }
+  AppendTables(bundle, variant, &toml);
   return toml;
+}
+
+std::string WholeImplementationToml(const v1::Bundle& bundle, const std::string& comment) {
+  std::vector<std::string> files;
+  for (const v1::SourceFile& file : bundle.files()) files.push_back(file.path());
+  std::string toml = absl::StrCat("# ", comment, "\n");
+  AppendText("source", bundle.source().path(), &toml);
+  AppendTexts("files", files, &toml);
+  AppendTables(bundle, {}, &toml);
+  return toml;
+}
+
+void ReadImplementationFile(const std::string& text, const v1::Bundle& contract, Reading& reading) {
+  ReadImplementationTables(text, contract, Files::kInFolder, {}, reading);
+  if (reading.problems.empty()) CheckWhole(reading);
+  CheckMessage(reading);
 }
 
 absl::Status ReadStoredToml(const std::string& text, v1::Bundle* bundle) {
   Reading reading("", "kernel.toml");
-  ReadImplementationTables(text, *bundle, nullptr, reading);
+  ReadImplementationTables(text, *bundle, Files::kAsTheyAre, {}, reading);
   if (absl::Status status = StatusOf(reading); !status.ok()) return status;
   *bundle = std::move(reading.bundle);
   return absl::OkStatus();
@@ -280,7 +310,7 @@ absl::Status ReadStoredToml(const std::string& text, v1::Bundle* bundle) {
 absl::StatusOr<v1::Variant> ReadEditedToml(const std::string& text, const v1::Bundle& parent, const v1::Variant& values,
                                            v1::Bundle* bundle) {
   Reading reading("", "kernel.toml");
-  ReadImplementationTables(text, *bundle, nullptr, reading);
+  ReadImplementationTables(text, *bundle, Files::kAsTheyAre, {}, reading);
   if (absl::Status status = StatusOf(reading); !status.ok()) return status;
   v1::Bundle edited = reading.bundle;
   const v1::Variant variant = EditedVariant(edited, parent, values);
@@ -303,7 +333,7 @@ absl::StatusOr<v1::Variant> ReadEditedToml(const std::string& text, const v1::Bu
 
 absl::StatusOr<v1::Variant> ReadStartToml(const std::string& text, const SourceFiles& added, v1::Bundle* bundle) {
   Reading reading("", "kernel.toml");
-  ReadImplementationTables(text, *bundle, &added, reading);
+  ReadImplementationTables(text, *bundle, Files::kAdded, added, reading);
   if (reading.problems.empty()) CheckWhole(reading);
   CheckMessage(reading);
   if (absl::Status status = StatusOf(reading); !status.ok()) return status;

@@ -24,6 +24,11 @@ bool IsOwnScratch(const v1::Tensor& tensor);
 // which its source has.
 std::string ImplementationToml(const v1::Bundle& bundle, const v1::Variant& variant = {});
 
+// implementation.toml, which lies beside the kernel.toml of a contract alone and has the whole implementation: the same
+// with `source` and `files`, and the bundle's starts.
+inline constexpr char kImplementationToml[] = "implementation.toml";
+std::string WholeImplementationToml(const v1::Bundle& bundle, const std::string& comment);
+
 // Puts what ImplementationToml wrote of another state of the bundle into the bundle.
 absl::Status ReadStoredToml(const std::string& text, v1::Bundle* bundle);
 

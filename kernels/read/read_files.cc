@@ -8,6 +8,7 @@
 #include "kernels/bundle_message.h"
 #include "kernels/data_file.h"
 #include "kernels/limits.h"
+#include "kernels/read/implementation_toml.h"
 #include "kernels/read/reading.h"
 
 namespace pawl {
@@ -67,7 +68,7 @@ void ReadProblemData(TomlTable& root, Reading& reading) {
   std::vector<std::string> paths;
   VisitFiles(root, "data", reading.bundle.problem().path(), "*.npy", reading,
              [&](const Text& pattern, const std::string& path) {
-               if (path == "kernel.toml") return;
+               if (path == "kernel.toml" || path == kImplementationToml) return;
                if (absl::StartsWith(BesideProblem(reading.bundle, path), "..")) {
                  root.Complain(pattern.line, absl::StrCat("data: ", path,
                                                           " does not lie beside problem.py; expected a "

@@ -84,6 +84,9 @@ void CheckWhole(Reading& reading);
 // and only where nothing else was complained about.
 void CheckMessage(Reading& reading);
 
+// What implementation.toml in reading.folder makes of a contract alone.
+void ReadImplementationFile(const std::string& text, const v1::Bundle& contract, Reading& reading);
+
 // Nothing, after a complaint, where it is no TOML.
 std::optional<toml::table> ParseTables(const std::string& text, Problems& problems);
 

@@ -531,6 +531,13 @@ std::string UnifiedDiff(const std::string& path, const std::string& from, const 
   return diff.empty() ? diff : absl::StrCat("--- a/", path, "\n+++ b/", path, "\n", diff);
 }
 
+std::string NewFileDiff(const std::string& path, const std::string& text) {
+  const std::string diff = UnifiedDiff(path, "", text);
+  if (diff.empty()) return diff;
+  return absl::StrCat("diff --git a/", path, " b/", path, "\nnew file mode 100644\n--- /dev/null\n",
+                      diff.substr(diff.find("+++ ")));
+}
+
 absl::StatusOr<std::string> ApplyPatch(const std::string& source, const std::string& patch, const std::string& path) {
   SourceFiles files = {{path, source}};
   if (absl::Status status = ApplyPatch(patch, &files); !status.ok()) return status;

@@ -31,5 +31,7 @@ absl::Status RebasePatch(const std::string& patch, const SourceFiles& base, Sour
 
 // The unified diff that makes one text of another, with three lines of context; empty where they are the same.
 std::string UnifiedDiff(const std::string& path, const std::string& from, const std::string& to);
+// The one that makes the file where there is none, as `git diff` writes it; not of an empty text.
+std::string NewFileDiff(const std::string& path, const std::string& text);
 
 }  // namespace pawl

@@ -10,6 +10,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "kernels/bundle_message.h"
+#include "kernels/read/bundle_reader.h"
+#include "tests/kernels/bundle_folder.h"
 #include "tests/kernels/contract_alone.h"
 #include "tests/orchestrator/engine/tiny_bundle.h"
 #include "tests/promises/client.h"
@@ -21,7 +23,8 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr char kKernel[] = "extern \"C\" __global__ void copy(const float* in, float* out, int n) {}\n";
+constexpr char kKernel[] =
+    "extern \"C\" __global__ void copy(const float* in, float* out, int n) { int tile = TILE; }\n";
 constexpr char kToml[] =
     "source = \"src/copy.cu\"\nfiles = [\"src/*.cuh\"]\n"
     "[[variable]]\nname = \"TILE\"\nvalues = [64, 128]\nstart = 64\n"
@@ -99,6 +102,36 @@ TEST_F(ContractStartTest, GivesAnAgentTheContractToStartFrom) {
   const std::string text{std::istreambuf_iterator<char>(printed), {}};
   EXPECT_THAT(text, HasSubstr("__global__ void copy_reference()"));
   EXPECT_THAT(text, HasSubstr("\"summary\": \"Copies a vector\""));
+}
+
+// What `pawl best --output` writes and the contract's folder are a bundle, with what was kept as its start.
+TEST_F(ContractStartTest, HandsOverTheWholeImplementation) {
+  const BundleFolder contract;
+  contract.Write("kernel.toml", absl::StrCat("compiler = \"nvcc\"\n", kContractToml));
+  const auto pawl = [&](std::vector<std::string> arguments) {
+    if (arguments[0] != "check") arguments.insert(arguments.end(), {"--orchestrator", address_});
+    Daemon command("pawl", arguments, FakeGpuEnvironment());
+    EXPECT_EQ(command.WaitForEnd(std::chrono::seconds(60)), 0) << command.Output();
+    return command.Output();
+  };
+  contract_ = ReadBundle(contract.path()).bundle;
+  pawl({"submit", contract.path().string()});
+  ASSERT_TRUE(Propose("campaigns/1", StartPatch("#pragma fake time 90"), "a start").ok());
+  ASSERT_TRUE(HasIterations("campaigns/1", 1));
+  const std::filesystem::path winner = folder_.path() / "winner";
+  const std::string said = pawl({"best", "1", "--output", winner.string(), "--no-verify"});
+  EXPECT_THAT(said, HasSubstr("winner.patch"));
+  std::filesystem::copy(winner / "implementation", contract.path(), std::filesystem::copy_options::recursive);
+  pawl({"check", contract.path().string(), "--no-build"});
+  const v1::Bundle bundle = ReadBundle(contract.path()).bundle;
+  v1::GetBestVariantRequest best;
+  best.set_campaign("campaigns/1");
+  const auto variant = Client::Ask<Client::Campaigns, v1::GetBestVariantRequest, v1::BestVariant>(
+      client_.campaigns(), &Client::Campaigns::GetBestVariant, best);
+  EXPECT_EQ(BundleBytes(bundle), BundleBytes(variant.bundle()));
+  // It can be submitted as it is now.
+  pawl({"submit", contract.path().string()});
+  EXPECT_TRUE(HasIterations("campaigns/2", 1));
 }
 
 TEST_F(ContractStartTest, SurvivesKillsBeforeAndAfterTheStart) {

@@ -16,11 +16,15 @@
 #include "base/expression/expression.h"
 #include "cli/handoff/host_expression.h"
 #include "cli/output/winner_folder.h"
+#include "kernels/bundle_message.h"
+#include "kernels/contract.h"
 #include "kernels/plan.h"
 #include "kernels/read/bundle_reader.h"
 #include "kernels/read/implementation.h"
 #include "kernels/source/source_patch.h"
 #include "kernels/space.h"
+#include "tests/kernels/bundle_folder.h"
+#include "tests/kernels/contract_alone.h"
 #include "worker/host/toolkit.h"
 #include "worker/process/subprocess.h"
 #include "worker/process/temporary_folder.h"
@@ -186,6 +190,46 @@ TEST(HandOffTest, TestsTheExtensionAgainstTheReference) {
     ASSERT_TRUE(result.ok()) << result.status();
     EXPECT_EQ(result->exit_code, 1) << result->out << result->err;
     EXPECT_THAT(result->out, HasSubstr("FAILED: "));
+  }
+}
+
+// Of a campaign without device code the author has the contract: what is handed over makes a bundle of it.
+TEST(HandOffTest, MakesABundleOfAContractAlone) {
+  for (const bool patched : {true, false}) {
+    SCOPED_TRACE(patched);
+    const BundleFolder contract;
+    contract.Write("kernel.toml", kContractToml);
+    ASSERT_TRUE(IsContractAlone(ReadBundle(contract.path()).bundle));
+    const std::string toml =
+        "source = \"src/copy.cu\"\nfiles = [\"src/*.cuh\"]\n"
+        "[[variable]]\nname = \"TILE\"\nvalues = [64, 128]\nstart = 64\n"
+        "[[variable]]\nname = \"STEP\"\nvalues = [1, 2]\nstart = 1\nreplaces = \"i += {};\"\n"
+        "[[launch]]\nentry = \"copy\"\ngrid = [\"ceil_div(N, TILE)\"]\nblock = [\"TILE\"]\n"
+        "arguments = [\"in\", \"out\", \"N\"]\n";
+    const v1::Bundle own = ReadBundle(contract.path()).bundle;
+    const std::string patch = absl::StrCat(AddingFile("src/copy.cu", "int i = TILE; i += 1;\n"),
+                                           AddingFile("src/tile.cuh", "#pragma once\n"), AddingToml(own, toml));
+    const absl::StatusOr<ImplementationState> start = PatchImplementation(own, {}, patch);
+    ASSERT_TRUE(start.ok()) << start.status();
+    v1::Bundle started = own;
+    ASSERT_TRUE(SetImplementation(start->text, &started).ok());
+    Winner winner = WinnerOf(started, {{"TILE", 128}, {"STEP", 2}});
+    winner.from_contract = true;
+    winner.implementation = absl::StrReplaceAll(start->text, {{"#pragma once", "#pragma once  // edited"}});
+    const HandOff hand_off = Made(winner);
+    EXPECT_EQ(hand_off.toml, "");
+    EXPECT_THAT(TextOf(hand_off, "source/src/copy.cu"), HasSubstr("#define TILE 128"));
+    if (patched) {
+      Printed({"patch", "-p1", "--no-backup-if-mismatch", "--fuzz=0"}, contract.path(), hand_off.patch);
+    } else {
+      for (const v1::SourceFile& file : hand_off.implementation) Save(contract.path() / file.path(), file.text());
+    }
+    const BundleReading reading = ReadBundle(contract.path());
+    for (const Problem& problem : reading.problems) ADD_FAILURE() << FormatProblem(problem);
+    EXPECT_EQ(reading.bundle.source().text(), "int i = TILE; i += 2;\n");
+    EXPECT_EQ(reading.bundle.files(0).text(), "#pragma once  // edited\n");
+    EXPECT_EQ(VariantText(StartVariant(reading.bundle)), VariantText(winner.variant));
+    EXPECT_EQ(ContractDifference(own, reading.bundle, "own", "read"), "");
   }
 }
 
@@ -541,7 +585,7 @@ TEST(WinnerFolderTest, SaysOfEachFormWhetherItIsVerified) {
   v1::Campaign campaign;
   campaign.mutable_spec()->mutable_goal()->set_size("main");
   campaign.set_speedup_over_start(8);
-  const absl::StatusOr<HandOff> hand_off = HandOffOf(best, campaign, {ImplementationText(best.bundle()), ""});
+  const absl::StatusOr<HandOff> hand_off = HandOffOf(best, campaign, {ImplementationText(best.bundle()), ""}, {});
   ASSERT_TRUE(hand_off.ok()) << hand_off.status();
   const std::vector<WinnerFile> files = WinnerFiles(
       best, campaign, *hand_off,

@@ -85,6 +85,60 @@ TEST(BundleReaderTest, TakesAContractAlone) {
   EXPECT_FALSE(IsContractAlone(ReadBundle(BundleFolder::Golden()).bundle));
 }
 
+constexpr char kImplementation[] =
+    "source = \"src/copy.cu\"\nfiles = [\"src/*.cuh\"]\noptions = [\"-O3\"]\n"
+    "[[variable]]\nname = \"TILE\"\nvalues = [64, 128]\nstart = 128\n"
+    "[[tensor]]\nname = \"part\"\ntype = \"f32\"\nshape = [\"TILE\"]\nrole = \"scratch\"\n"
+    "[[launch]]\nentry = \"copy\"\ngrid = [\"ceil_div(N, TILE)\"]\nblock = [\"TILE\"]\n"
+    "arguments = [\"in\", \"out\", \"part\", \"N\"]\n";
+
+TEST(BundleReaderTest, ReadsTheImplementationOfAContractFromAFileBesideIt) {
+  const BundleFolder folder;
+  folder.Write("kernel.toml", kContractToml);
+  std::filesystem::create_directory(folder.path() / "src");
+  folder.Write("src/copy.cu", "__global__ void copy() { TILE; }\n");
+  folder.Write("src/tile.cuh", "#pragma once\n");
+  folder.Write("implementation.toml", kImplementation);
+  const BundleReading reading = ReadBundle(folder.path());
+  ASSERT_THAT(Texts(reading.problems), IsEmpty());
+  const v1::Bundle& bundle = reading.bundle;
+  EXPECT_EQ(bundle.name(), "copies");
+  EXPECT_EQ(bundle.source().path(), "src/copy.cu");
+  EXPECT_EQ(bundle.source().text(), "__global__ void copy() { TILE; }\n");
+  ASSERT_EQ(bundle.files_size(), 1);
+  EXPECT_EQ(bundle.files(0).path(), "src/tile.cuh");
+  EXPECT_THAT(bundle.options(), ElementsAre("-O3"));
+  EXPECT_EQ(StartVariant(bundle).values().at("TILE"), 128);
+  ASSERT_EQ(bundle.tensors_size(), 3);
+  EXPECT_EQ(bundle.tensors(2).role(), v1::TENSOR_ROLE_SCRATCH);
+  EXPECT_EQ(bundle.reference().launches(0).entry(), "scale_rows_reference");
+  EXPECT_THAT(BundleProblems(bundle), IsEmpty());
+}
+
+TEST(BundleReaderTest, SaysWhatIsWrongInTheFileOfAnImplementation) {
+  const BundleFolder folder;
+  folder.Write("copy.cu", "__global__ void copy() {}\n");
+  const auto problems = [&](const std::string& contract, const std::string& implementation) {
+    folder.Write("kernel.toml", contract);
+    folder.Write("implementation.toml", implementation);
+    return Texts(ReadBundle(folder.path()).problems);
+  };
+  const std::string launch = "[[launch]]\nentry = \"copy\"\ngrid = [1]\nblock = [1]\narguments = [\"in\", \"out\"]\n";
+  const std::string source = "source = \"copy.cu\"\n";
+  EXPECT_THAT(problems(kContractToml, source + launch), IsEmpty());
+  EXPECT_THAT(problems(kContractToml, launch),
+              ElementsAre(HasSubstr("/implementation.toml:1: the key source is missing")));
+  EXPECT_THAT(problems(kContractToml, "source = \"no.cu\"\n" + launch), ElementsAre(HasSubstr("no.cu")));
+  EXPECT_THAT(
+      problems(kContractToml, source + launch + "[tolerance]\nabsolute = 1\n"),
+      ElementsAre(HasSubstr("implementation.toml:7: [tolerance] belongs to the contract, which is in kernel.toml")));
+  EXPECT_THAT(problems(kContractToml, source), ElementsAre(HasSubstr("there is no [[launch]]; expected at least one")));
+  EXPECT_THAT(problems(source + kContractToml + launch, source + launch),
+              ElementsAre(HasSubstr("implementation.toml: kernel.toml has the implementation, too")));
+  EXPECT_THAT(problems("no" + std::string(kContractToml), source + launch),
+              testing::Contains(HasSubstr("kernel.toml:")));
+}
+
 TEST(BundleReaderTest, SaysWhatAPartOfAnImplementationLacks) {
   const BundleFolder folder;
   const auto problems = [&](const std::string& first, const std::string& last) {
