@@ -13,6 +13,7 @@ namespace {
 
 constexpr int kTriedEnough = 3;
 constexpr size_t kMostInSnapshot = 200;  // of about 60 bytes: they are in every campaign's first event
+constexpr size_t kMostOfResource = 50;   // where variables of any resource may come
 constexpr size_t kMostListed = 10000;
 
 void Append(const std::vector<v1::Pattern>& more, std::vector<v1::Pattern>* patterns) {
@@ -121,11 +122,18 @@ google::protobuf::RepeatedPtrField<v1::Pattern> PatternLibrary::Snapshot(const v
   }
   std::vector<v1::Pattern> patterns = Of("");
   if (!bundle.name().empty()) Append(Of(bundle.name()), &patterns);
+  const bool any = bundle.variables().empty();
   std::erase_if(patterns, [&](const v1::Pattern& pattern) {
-    return pattern.tried() < kTriedEnough || !resources.contains(pattern.effect().resource());
+    return pattern.tried() < kTriedEnough || (!any && !resources.contains(pattern.effect().resource()));
   });
   SortByTried(&patterns);
-  if (patterns.size() > kMostInSnapshot) patterns.resize(kMostInSnapshot);
+  if (any) {
+    std::map<v1::Resource, size_t> counts;
+    std::erase_if(patterns,
+                  [&](const v1::Pattern& pattern) { return ++counts[pattern.effect().resource()] > kMostOfResource; });
+  } else if (patterns.size() > kMostInSnapshot) {
+    patterns.resize(kMostInSnapshot);
+  }
   return {std::make_move_iterator(patterns.begin()), std::make_move_iterator(patterns.end())};
 }
 

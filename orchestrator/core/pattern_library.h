@@ -50,7 +50,8 @@ class PatternLibrary {
   absl::StatusOr<v1::ImportPatternsResponse> Import(const v1::ImportPatternsRequest& request, Writes* writes);
 
   // What a campaign of this bundle starts with: patterns that were tried often enough to say something, of resources
-  // that its variables affect, over all bundles and of its own; the most tried where there are too many.
+  // that its variables affect, over all bundles and of its own; the most tried where there are too many. Of a bundle
+  // without variables, those of every resource: proposals bring variables.
   google::protobuf::RepeatedPtrField<v1::Pattern> Snapshot(const v1::Bundle& bundle) const;
 
   // The most tried first, at most 10,000.

@@ -285,7 +285,25 @@ TEST_F(PatternLibraryTest, GivesACampaignWhatConcernsItsBundleAndWasTriedOftenEn
   EXPECT_EQ(snapshot[1].bundle(), "attention");
   EXPECT_EQ(snapshot[1].tried(), 4);
   EXPECT_EQ(library_.Snapshot(BundleOf("new")).size(), 1);
-  EXPECT_EQ(library_.Snapshot(v1::Bundle()).size(), 0);
+}
+
+// Proposals bring the variables, and which resources these affect is not known yet.
+TEST_F(PatternLibraryTest, GivesACampaignWithoutVariablesPatternsOfEveryResource) {
+  v1::PatternFile file = FileOf("ann's", {PatternOf("attention", 4, 1.1)});
+  for (int i = 0; i < 1500; ++i) {
+    v1::Pattern& reuse = *file.add_patterns() = PatternOf("softmax", 9, 1.2, "reuse-" + std::to_string(i));
+    *reuse.mutable_effect() = MoreOf(v1::RESOURCE_REUSE);
+  }
+  ASSERT_EQ(Import(file), absl::OkStatus());
+  v1::Bundle bundle;
+  bundle.set_name("attention");
+  const auto snapshot = library_.Snapshot(bundle);
+  const auto of = [&](v1::Resource resource) {
+    return std::count_if(snapshot.begin(), snapshot.end(),
+                         [&](const v1::Pattern& pattern) { return pattern.effect().resource() == resource; });
+  };
+  EXPECT_EQ(of(v1::RESOURCE_REUSE), 50) << "they leave room for others";
+  EXPECT_EQ(of(v1::RESOURCE_PARALLELISM), 2) << "over all bundles, and of this one";
 }
 
 TEST_F(PatternLibraryTest, GivesACampaignABoundedNumber) {
