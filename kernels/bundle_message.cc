@@ -10,6 +10,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/expression/expression.h"
+#include "base/hash/hash.h"
 #include "google/protobuf/io/coded_stream.h"
 #include "google/protobuf/io/zero_copy_stream_impl_lite.h"
 #include "kernels/data_file.h"
@@ -451,15 +452,30 @@ bool NeedsTolerance(const v1::Bundle& bundle) {
          });
 }
 
+bool IsOwnScratch(const v1::Tensor& tensor) { return tensor.role() == v1::TENSOR_ROLE_SCRATCH && !tensor.is_static(); }
+
 bool IsContractAlone(const v1::Bundle& bundle) {
   const v1::SourceFile& source = bundle.source();
   return source.path().empty() && source.text().empty() && source.binary().empty() && bundle.files().empty() &&
          bundle.launches().empty() && bundle.variables().empty() && bundle.constraints().empty() &&
          bundle.options().empty() && bundle.symbols().empty() &&
-         std::none_of(bundle.tensors().begin(), bundle.tensors().end(), [](const v1::Tensor& tensor) {
-           return tensor.role() == v1::TENSOR_ROLE_SCRATCH && !tensor.is_static();
-         });
+         std::none_of(bundle.tensors().begin(), bundle.tensors().end(), IsOwnScratch);
 }
+
+v1::Bundle ContractPartOf(v1::Bundle bundle) {
+  bundle.clear_source();
+  bundle.clear_files();
+  bundle.clear_options();
+  bundle.clear_variables();
+  bundle.clear_constraints();
+  bundle.clear_launches();
+  bundle.clear_symbols();
+  auto& tensors = *bundle.mutable_tensors();
+  tensors.erase(std::remove_if(tensors.begin(), tensors.end(), IsOwnScratch), tensors.end());
+  return bundle;
+}
+
+std::string ContractHash(const v1::Bundle& bundle) { return Sha256(BundleBytes(ContractPartOf(bundle))); }
 
 std::map<std::string, std::string> ContractFiles(const v1::Bundle& bundle) {
   std::map<std::string, std::string> files;

@@ -17,12 +17,19 @@ bool IsHeaderLibrary(const std::string& name);
 // An output of floats has no tolerance of its own; also where there is no output.
 bool NeedsTolerance(const v1::Bundle& bundle);
 
+// Scratch of the launches. Static scratch is the setup's, and so the contract's.
+bool IsOwnScratch(const v1::Tensor& tensor);
+
 // The bundle has nothing of the implementation: no device code, launches, variables, constraints, scratch, options or
 // symbols. The first proposal that passes validation is the start of its campaign.
 bool IsContractAlone(const v1::Bundle& bundle);
 inline constexpr char kContractAlone[] =
     "a contract alone, without source and [[launch]]: the first proposal that passes validation is the start of its "
     "campaign";
+// What is left of a bundle without its implementation.
+v1::Bundle ContractPartOf(v1::Bundle bundle);
+// The same for bundles with the same contract, whatever their implementations are.
+std::string ContractHash(const v1::Bundle& bundle);
 // The files of the contract, by their paths: problem.py, its data, reference, setup, baseline.
 std::map<std::string, std::string> ContractFiles(const v1::Bundle& bundle);
 

@@ -8,6 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "kernels/bundle_message.h"
 #include "kernels/data_type.h"
 #include "kernels/read/reading.h"
 #include "kernels/space.h"
@@ -272,8 +273,6 @@ bool IsImplementationKey(const std::string& key) {
 }
 
 bool NamesFiles(const std::string& key) { return key == "source" || key == "files"; }
-
-bool IsOwnScratch(const v1::Tensor& tensor) { return tensor.role() == v1::TENSOR_ROLE_SCRATCH && !tensor.is_static(); }
 
 std::string ImplementationToml(const v1::Bundle& bundle, const v1::Variant& variant) {
   std::string toml =

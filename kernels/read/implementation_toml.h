@@ -17,8 +17,6 @@ bool IsImplementationKey(const std::string& key);
 bool NamesFiles(const std::string& key);
 inline constexpr char kFilesStay[] =
     " can't be changed: the files of the implementation stay as they are, and the patch is against the best variant";
-// Scratch of the launches. Static scratch is the setup's, and so the contract's.
-bool IsOwnScratch(const v1::Tensor& tensor);
 
 // `start` of each variable is the variant's value, where it has one; of a variable with `replaces` it is the bundle's,
 // which its source has.

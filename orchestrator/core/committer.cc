@@ -182,7 +182,9 @@ void Committer::Publish(Step* step, Deferred* deferred) {
   for (int64_t number : step->touched) {
     deferred->push_back([this, number] { hub_.Wake(number); });
     const CampaignState& campaign = *state_.campaigns.at(number);
-    if (campaign.ended()) state_.baselines.Note(campaign.summary());
+    if (campaign.ended() && KnownBaselines::Counts(campaign.summary())) {
+      state_.baselines.Note(campaign.summary(), ContractHash(campaign.bundle()));
+    }
     if (campaign.ended() && campaign.open_trials().empty()) state_.Drop(number);
   }
 }

@@ -4,15 +4,16 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "kernels/bundle_message.h"
 #include "orchestrator/core/errors.h"
 #include "profiles/pattern_file.h"
 
 namespace pawl {
 namespace {
 
-// What a baseline's time depends on.
-std::string BaselineKey(const v1::Campaign& campaign, const std::string& what) {
-  return absl::StrCat(campaign.bundle_hash(), "\n", campaign.device(), "\n", campaign.spec().goal().size(), "\n", what);
+// What a baseline's time depends on. `hash` is that of the contract, or of a bundle with it.
+std::string BaselineKey(const std::string& hash, const v1::Campaign& campaign, const std::string& what) {
+  return absl::StrCat(hash, "\n", campaign.device(), "\n", campaign.spec().goal().size(), "\n", what);
 }
 
 std::string Megabytes(int64_t bytes) { return absl::StrFormat("%.1f MB", static_cast<double>(bytes) / (1 << 20)); }
@@ -82,9 +83,10 @@ bool TrialQueue::HasTrialOf(int64_t number) const {
   return found != by_campaign_.end() && !found->second.keys.empty();
 }
 
-void KnownBaselines::Note(const v1::Campaign& summary) {
-  if (summary.state() != v1::FINISHED || !(summary.baseline_us() > 0)) return;
-  us_[BaselineKey(summary, summary.baseline())] = summary.baseline_us();
+void KnownBaselines::Note(const v1::Campaign& summary, const std::string& contract_hash) {
+  if (!Counts(summary)) return;
+  us_[BaselineKey(summary.bundle_hash(), summary, summary.baseline())] = summary.baseline_us();
+  if (!contract_hash.empty()) us_[BaselineKey(contract_hash, summary, summary.baseline())] = summary.baseline_us();
 }
 
 double KnownBaselines::Expected(const CampaignState& campaign, const v1::TrialResult& result) const {
@@ -92,8 +94,10 @@ double KnownBaselines::Expected(const CampaignState& campaign, const v1::TrialRe
   if (spec.expected_baseline_us() > 0) return spec.expected_baseline_us();
   for (const v1::BaselineTime& baseline : result.baselines()) {
     if (baseline.size() != spec.goal().size()) continue;
-    const auto known = us_.find(BaselineKey(campaign.summary(), baseline.what()));
-    if (known != us_.end()) return known->second;
+    for (const std::string& hash : {ContractHash(campaign.bundle()), campaign.summary().bundle_hash()}) {
+      const auto known = us_.find(BaselineKey(hash, campaign.summary(), baseline.what()));
+      if (known != us_.end()) return known->second;
+    }
   }
   return 0;
 }

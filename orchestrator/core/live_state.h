@@ -66,11 +66,16 @@ class TrialQueue {
   std::map<int64_t, Trials> by_campaign_;
 };
 
-// What baselines took in earlier campaigns: the newest campaign's time for the same bundle, device, size and baseline.
+// What baselines took in earlier campaigns: the newest campaign's time for the same contract, device, size and
+// baseline.
 class KnownBaselines {
  public:
   // Only a campaign that finished counts: its baseline was never in doubt.
-  void Note(const v1::Campaign& summary);
+  static bool Counts(const v1::Campaign& summary) {
+    return summary.state() == v1::FINISHED && summary.baseline_us() > 0;
+  }
+  // ContractHash of its bundle; empty: that is not here any more, and what it says is known for the same bundle only.
+  void Note(const v1::Campaign& summary, const std::string& contract_hash);
   void Clear() { us_.clear(); }
 
   // What the campaign's baseline should take, in us; 0: not known.

@@ -4,10 +4,12 @@
 #include <limits>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/names/resource_name.h"
+#include "kernels/bundle_message.h"
 #include "orchestrator/core/errors.h"
 #include "orchestrator/engine/search/next_event.h"
 #include "spdlog/spdlog.h"
@@ -27,7 +29,18 @@ absl::Status LoadBaselines(Store& store, LiveState* state) {
   for (const std::vector<v1::Campaign>* list : {&*newest, &*archived}) {
     for (const v1::Campaign& campaign : *list) by_number[ParseCampaignName(campaign.name()).value_or(0)] = &campaign;
   }
-  for (const auto& [number, campaign] : by_number) state->baselines.Note(*campaign);
+  std::map<std::string, std::string> contracts;  // by the hashes of their bundles
+  for (const auto& [number, campaign] : by_number) {
+    if (!KnownBaselines::Counts(*campaign)) continue;
+    const auto [contract, added] = contracts.try_emplace(campaign->bundle_hash());
+    if (added) {
+      const absl::StatusOr<std::optional<StoredBlob>> blob = store.GetBlob(campaign->bundle_hash());
+      if (!blob.ok()) return blob.status();
+      v1::Bundle bundle;  // of an archived campaign it is not here
+      if (*blob && bundle.ParseFromString((*blob)->content)) contract->second = ContractHash(bundle);
+    }
+    state->baselines.Note(*campaign, contract->second);
+  }
   return absl::OkStatus();
 }
 

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
+#include "kernels/bundle_message.h"
 #include "kernels/plan.h"
 #include "kernels/read/implementation_toml.h"
 #include "kernels/source/source_patch.h"
@@ -40,16 +41,8 @@ relative = 0.001
 )";
 
 v1::Bundle WithoutImplementation(v1::Bundle bundle) {
-  bundle.clear_source();
-  bundle.clear_files();
-  bundle.clear_options();
-  bundle.clear_variables();
-  bundle.clear_constraints();
-  bundle.clear_launches();
-  bundle.clear_symbols();
-  auto& tensors = *bundle.mutable_tensors();
-  tensors.erase(std::remove_if(tensors.begin(), tensors.end(), IsOwnScratch), tensors.end());
-  for (v1::Tensor& tensor : tensors) {
+  bundle = ContractPartOf(std::move(bundle));
+  for (v1::Tensor& tensor : *bundle.mutable_tensors()) {
     if (!IsFilled(tensor.role()) || !tensor.low().empty()) continue;
     tensor.set_low("-4");
     tensor.set_high("4");

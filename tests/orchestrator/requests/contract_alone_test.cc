@@ -252,6 +252,50 @@ TEST(ContractAloneTest, PausesAfterAFailedStartAndFailsWithItsBudget) {
   EXPECT_THAT(ended.message(), HasSubstr("all 2 iterations are used up"));
 }
 
+TEST(ContractAloneTest, PausesWhereTheBaselineIsNotWhatItWasWithAnotherStart) {
+  World world;
+  double baseline_us = 50;
+  const Measure measure = [&](const v1::Trial& trial) {
+    v1::TrialResult result = NothingHelps(trial);
+    if (trial.has_parent()) return result;
+    result.add_baselines()->set_size("main");
+    result.mutable_baselines(0)->set_graph_us(baseline_us);
+    result.mutable_baselines(0)->set_what("torch");
+    return result;
+  };
+  ScriptedWorker worker(world, "a");
+  v1::CampaignSpec spec;
+  spec.mutable_chooser()->set_kind(v1::CHOOSER_KIND_MIXED);
+  spec.mutable_budget()->set_iterations(1);
+  const auto run = [&](const std::string& source) {
+    const std::string campaign = world.Submit(spec, Contract());
+    EXPECT_TRUE(Propose(world, campaign, StartPatch(source)).ok());
+    worker.RunAll(measure);
+    return campaign;
+  };
+  const std::string first = run(kSource);
+  ASSERT_EQ(world.Get(first).state(), v1::FINISHED) << world.Get(first).message();
+  for (const bool restart : {false, true}) {
+    SCOPED_TRACE(restart);
+    if (restart) {
+      world.Restart();
+      ASSERT_TRUE(worker.Register().ok());
+    }
+    baseline_us = restart ? 71 : 70;
+    const std::string off = run("#define OTHER" + std::string(restart ? "2\n" : "1\n") + kSource);
+    EXPECT_EQ(world.Get(off).state(), v1::PAUSED);
+    EXPECT_THAT(world.Get(off).message(), HasSubstr("50.000 us"));
+  }
+  // A bundle with the same contract has the same baseline.
+  v1::Bundle bundle = Contract();
+  ASSERT_TRUE(SetImplementation(
+                  PatchImplementation(bundle, {}, StartPatch("#define MORE\n" + std::string(kSource)))->text, &bundle)
+                  .ok());
+  const std::string whole = world.Submit(spec, bundle);
+  worker.RunAll(measure);
+  EXPECT_EQ(world.Get(whole).state(), v1::PAUSED);
+}
+
 // The start is an edit that was kept: with this chooser its variables are tuned first.
 TEST(ContractAloneTest, TunesTheVariablesOfItsStart) {
   World world;
