@@ -1,4 +1,5 @@
 // Changes that people and agents propose, and the situation that they look at first.
+#include <algorithm>
 #include <optional>
 
 #include "absl/strings/ascii.h"
@@ -16,7 +17,9 @@
 namespace pawl {
 namespace {
 
-constexpr size_t kMaxPatch = 100'000;  // bytes
+constexpr size_t kMaxPatch = 100'000;          // bytes of an edit
+constexpr size_t kMaxStart = size_t{1} << 20;  // of one that adds the device code to a contract alone
+constexpr int64_t kMaxStartLines = 50'000;
 constexpr size_t kMaxProposals = 100;
 
 absl::Status CheckChange(const v1::Change& change) {
@@ -29,14 +32,25 @@ absl::Status CheckChange(const v1::Change& change) {
       if (change.source().name().empty() || change.source().name().size() > 100) {
         return BadField("change.source.name", "expected 1 to 100 characters: the history shows this name");
       }
-      if (change.source().patch().size() > kMaxPatch) {
-        return BadField("change.source.patch", absl::StrCat("expected at most ", kMaxPatch, " bytes"));
-      }
       return absl::OkStatus();
     case v1::Change::KIND_NOT_SET:
       break;
   }
   return BadField("change", "expected a variable and the value it goes to, or a named source edit");
+}
+
+absl::Status CheckPatch(const std::string& patch, bool start) {
+  const std::string has = absl::StrCat("the patch has ", patch.size(), " bytes; ");
+  if (!start && patch.size() > kMaxPatch) {
+    return BadField("change.source.patch", absl::StrCat(has, "an edit has at most ", kMaxPatch));
+  }
+  if (patch.size() > kMaxStart) {
+    return BadField("change.source.patch", absl::StrCat(has, "one that adds the device code has at most ", kMaxStart));
+  }
+  const auto lines = std::count(patch.begin(), patch.end(), '\n');
+  if (lines <= kMaxStartLines) return absl::OkStatus();
+  return BadField("change.source.patch",
+                  absl::StrCat("the patch has ", lines, " lines; expected at most ", kMaxStartLines));
 }
 
 // With the verdict that it got then, so that nobody has to wait for it again.
@@ -71,6 +85,8 @@ absl::StatusOr<v1::ProposeChangeResponse> Orchestrator::Propose(const v1::Propos
         absl::MutexLock lock(&mutex_);
         absl::StatusOr<CampaignState*> campaign = Unended("campaign", request.campaign());
         if (!campaign.ok()) return campaign.status();
+        const absl::Status fits = CheckPatch(request.change().source().patch(), (*campaign)->awaits_start());
+        if (!fits.ok()) return fits;
         bases = BasesOf(**campaign);
       }
       patched = Patched(bases, request.change().source().patch());

@@ -263,8 +263,8 @@ TEST_F(ToolsTest, ProposeTakesOneChangeAndAnswersWithItsName) {
   EXPECT_THAT(Refused("propose", {{"campaign", "7"}, {"name", "x"}}), HasSubstr("a name and a patch"));
   EXPECT_THAT(Refused("propose", {{"campaign", "7"}, {"name", "x"}, {"patch", "y"}, {"variable", "z"}, {"value", 1}}),
               HasSubstr("two changes"));
-  EXPECT_THAT(Refused("propose", {{"campaign", "7"}, {"name", "x"}, {"patch", std::string(100'001, 'x')}}),
-              HasSubstr("patch: expected at most 100000 bytes"));
+  EXPECT_THAT(Refused("propose", {{"campaign", "7"}, {"name", "x"}, {"patch", std::string((1 << 20) + 1, 'x')}}),
+              HasSubstr("patch: expected at most 1048576 bytes"));
   v1::ErrorDetail detail;
   detail.set_fix("propose another change");
   campaigns_->propose_fails = WithErrorDetail(absl::AlreadyExistsError("this variant was tried before"), detail);

@@ -296,6 +296,31 @@ TEST(ContractAloneTest, PausesWhereTheBaselineIsNotWhatItWasWithAnotherStart) {
   EXPECT_EQ(world.Get(whole).state(), v1::PAUSED);
 }
 
+// A real kernel with its headers is larger than any edit of it.
+TEST(ContractAloneTest, TakesALargerPatchForAStartThanForAnEdit) {
+  World world;
+  const std::string campaign = world.Submit({}, Contract());
+  const auto lines = [](int count, const std::string& line) {
+    std::string text;
+    for (int i = 0; i < count; ++i) text += line;
+    return text;
+  };
+  const std::string comment = "// " + std::string(96, 'x') + "\n";
+  ExpectError(Propose(world, campaign, StartPatch(lines(11'000, comment) + kSource)),
+              absl::StatusCode::kInvalidArgument, "the patch has 11");
+  ExpectError(Propose(world, campaign, StartPatch(lines(100'000, "\n") + kSource)), absl::StatusCode::kInvalidArgument,
+              "lines; expected at most 50000");
+  ASSERT_TRUE(Propose(world, campaign, StartPatch(lines(9'000, comment) + kSource)).ok());
+  ScriptedWorker worker(world, "a");
+  ASSERT_TRUE(worker.Complete(worker.MustLease()).ok());
+  ASSERT_TRUE(world.Get(campaign).has_best());
+  world.Restart();
+  EXPECT_EQ(BundleNow(world, campaign).source().text(), lines(9'000, comment) + kSource);
+  const std::string edit =
+      "--- a/copy.cu\n+++ b/copy.cu\n@@ -1 +1,2001 @@\n" + lines(2'000, "+" + comment) + " " + comment;
+  ExpectError(Propose(world, campaign, edit), absl::StatusCode::kInvalidArgument, "bytes; an edit has at most 100000");
+}
+
 // The start is an edit that was kept: with this chooser its variables are tuned first.
 TEST(ContractAloneTest, TunesTheVariablesOfItsStart) {
   World world;
