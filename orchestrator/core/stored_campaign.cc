@@ -77,6 +77,7 @@ absl::StatusOr<StoredCampaign> ReadCampaign(Store& store, int64_t number, Bundle
         campaign.state = std::make_unique<CampaignState>(CampaignName(number), *std::move(bundle));
       }
       campaign.state->Apply(event);
+      if (!campaign.state->damage().ok()) return campaign.state->damage();
       campaign.last_sequence = event.sequence();
     }
   }
@@ -100,6 +101,7 @@ absl::Status CheckReplay(int64_t number, const ArchivedCampaign& archived, const
     }
     last = event.sequence();
     replayed.Apply(event);
+    if (!replayed.damage().ok()) return refuse(std::string(replayed.damage().message()));
   }
   const v1::Campaign& stored = archived.summary;
   const v1::Campaign& made = replayed.summary();

@@ -38,7 +38,8 @@ struct StoredCampaign {
 };
 
 // A campaign as its events in the store make it; they are read a few at a time, so that others who read do not wait for
-// a long log. NOT_FOUND: there is none. DATA_LOSS: its bundle is gone. With a pool it shares its bundle with others.
+// a long log. NOT_FOUND: there is none. DATA_LOSS: its bundle is gone, or CampaignState::damage. With a pool it shares
+// its bundle with others.
 absl::StatusOr<StoredCampaign> ReadCampaign(Store& store, int64_t number, BundlePool* pool = nullptr);
 
 // Whether a campaign of an archive is what its events make of it: everything that is asked of it later follows from

@@ -5,6 +5,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/hash/hash.h"
 #include "base/revision/revision.h"
 #include "kernels/bundle_message.h"
 #include "kernels/read/implementation.h"
@@ -244,8 +245,17 @@ void CampaignState::ApplyStart(const v1::TrialPlanned& planned, const v1::Iterat
   next_iteration_ = std::max(next_iteration_, judged.number() + 1);
   if (judged.verdict() != v1::KEPT) return;
   auto started = std::make_shared<v1::Bundle>(*bundle_);
-  // The plan was made of a text that could be read.
-  if (!SetImplementation(SourceOf(judged.number()), started.get()).ok()) return;
+  constexpr char kElse[] =
+      "; was it written by a Pawl that reads implementations in another way? Use that one, or restore from a backup";
+  if (const absl::Status status = SetImplementation(SourceOf(judged.number()), started.get()); !status.ok()) {
+    damage_ =
+        absl::DataLossError(absl::StrCat(summary_.name(), ": its start can't be read: ", status.message(), kElse));
+    return;
+  }
+  if (const std::string hash = Sha256(BundleBytes(*started)); hash != planned.bundle_hash()) {
+    damage_ = absl::DataLossError(absl::StrCat(summary_.name(), ": its start is not the recorded one, whose hash is ",
+                                               planned.bundle_hash(), ", but ", hash, kElse));
+  }
   bundle_ = std::move(started);
   spaces_[0] = std::make_unique<const Space>(bundle_);
   if (!bundle_->files().empty()) own_source_ = ImplementationText(*bundle_);

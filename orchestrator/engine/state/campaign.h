@@ -99,6 +99,9 @@ class CampaignState {
 
   void Apply(const v1::Event& event);
 
+  // DATA_LOSS: the events do not make what they say they do, and nothing may be asked of the campaign.
+  const absl::Status& damage() const { return damage_; }
+
   // What people see of it; last_sequence is the store's to fill in. Its minutes are those of the last event.
   const v1::Campaign& summary() const { return summary_; }
   // As submitted; of a contract alone, once a proposal is the start, with what that proposal added.
@@ -296,6 +299,7 @@ class CampaignState {
   bool IsComparedWithBest(int iteration) const;
 
   v1::Campaign summary_;
+  absl::Status damage_;
   std::shared_ptr<const v1::Bundle> bundle_;
   std::vector<std::unique_ptr<const Space>> spaces_;  // the bundle's own first
   std::string space_hash_;

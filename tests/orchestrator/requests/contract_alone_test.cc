@@ -4,10 +4,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
+
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "base/hash/hash.h"
 #include "kernels/bundle_message.h"
 #include "kernels/read/implementation.h"
+#include "orchestrator/core/stored_campaign.h"
 #include "tests/orchestrator/scripted_worker.h"
 #include "tests/orchestrator/world.h"
 
@@ -319,6 +323,42 @@ TEST(ContractAloneTest, TakesALargerPatchForAStartThanForAnEdit) {
   const std::string edit =
       "--- a/copy.cu\n+++ b/copy.cu\n@@ -1 +1,2001 @@\n" + lines(2'000, "+" + comment) + " " + comment;
   ExpectError(Propose(world, campaign, edit), absl::StatusCode::kInvalidArgument, "bytes; an edit has at most 100000");
+}
+
+// Everything that is asked of a campaign follows from its events: a start that they make otherwise than they say is an
+// error of the database, or of a Pawl that reads implementations in another way.
+TEST(ContractAloneTest, IsNotReadWithAStartThatIsNotTheRecordedOne) {
+  World world;
+  const std::string campaign = world.Submit({}, Contract());
+  ScriptedWorker worker(world, "a");
+  ASSERT_TRUE(Propose(world, campaign, StartPatch()).ok());
+  ASSERT_TRUE(worker.Complete(worker.MustLease()).ok());
+  ArchivedCampaign archived;
+  archived.summary = world.Get(campaign);
+  archived.iterations = world.Iterations(campaign);
+  archived.events = world.Events(campaign);
+  archived.bundle = BundleBytes(Contract());
+  ASSERT_EQ(CheckReplay(1, archived, "a.pawl"), absl::OkStatus());
+  const auto replayed = [&](const std::function<void(v1::TrialPlanned&)>& spoil) {
+    ArchivedCampaign spoilt = archived;
+    CampaignState state(campaign, Contract());
+    for (v1::Event& event : spoilt.events) {
+      if (event.has_planned() && !event.planned().bundle_hash().empty()) spoil(*event.mutable_planned());
+      state.Apply(event);
+    }
+    EXPECT_EQ(CheckReplay(1, spoilt, "a.pawl").code(), absl::StatusCode::kDataLoss);
+    return state.damage();
+  };
+  const absl::Status other = replayed([](v1::TrialPlanned& planned) {
+    planned.set_patched_source(absl::StrReplaceAll(planned.patched_source(), {{"one", "two"}}));
+  });
+  EXPECT_EQ(other.code(), absl::StatusCode::kDataLoss);
+  EXPECT_THAT(std::string(other.message()), HasSubstr("its start is not the recorded one"));
+  const absl::Status unreadable = replayed([](v1::TrialPlanned& planned) {
+    planned.set_patched_source(absl::StrReplaceAll(planned.patched_source(), {{"[[launch]]", "[[lunch]]"}}));
+  });
+  EXPECT_EQ(unreadable.code(), absl::StatusCode::kDataLoss);
+  EXPECT_THAT(std::string(unreadable.message()), HasSubstr("its start can't be read"));
 }
 
 // The start is an edit that was kept: with this chooser its variables are tuned first.
