@@ -36,6 +36,15 @@ test("what went on beside a trial has a row of its own below the worker's, in as
     "used where a later iteration of this parent and change was built ahead");
 });
 
+test("edits that were built ahead are told apart by their names", () => {
+  const ahead = name => ({kind: "BUILD_AHEAD", begin: 1, seconds: 1, parent: 0, change: {source: {name}}});
+  const {made} = bars([
+    {number: 1, parent: 0, worker: "workers/a", endTime: ended(6), stages: [stage("MEASURE", 2, 4)], beside: [ahead("tile"), ahead("unroll")]},
+    {number: 2, parent: 0, worker: "workers/a", endTime: ended(8), builtAhead: true, change: {source: {name: "unroll", patch: "..."}}, stages: [stage("MEASURE", 1, 0)]},
+  ]);
+  assert.deepEqual(made.filter(bar => bar.kind === "BUILD_AHEAD").map(bar => [bar.change.source.name, bar.used]), [["tile", false], ["unroll", true]]);
+});
+
 test("a trial that was built while another was measured has its build in the row below", () => {
   const {made} = bars([
     {number: 1, worker: "workers/a", endTime: ended(5), stages: [stage("BUILD", 1, 0), stage("MEASURE", 4, 1)]},

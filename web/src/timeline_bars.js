@@ -8,7 +8,7 @@ const lengthOf = iteration => (iteration.stages ?? []).reduce((sum, stage) => su
 const hasBegins = iteration => iteration.stages.every(stage => stage.begin !== undefined);
 // Of the end, since the lease of the trial where it is known.
 const endOf = iteration => hasBegins(iteration) ? Math.max(...iteration.stages.map(stage => stage.begin + (stage.seconds ?? 0))) : lengthOf(iteration);
-const keyOf = (parent, change) => `${parent ?? 0} ${change?.variable} ${change?.toWord || change?.to}`;
+const keyOf = (parent, change) => `${parent ?? 0} ` + (change?.source ? `edit ${change.source.name}` : `${change?.variable} ${change?.toWord || change?.to}`);
 
 // {rows, byClock, made}. A row is {worker, beside, slots}: the worker's own row has the stages of its trials; the one below it, where
 // there is any, has what went on beside them, in as many slots as there were things at once. A bar is {row, slot, begin, end, kind,

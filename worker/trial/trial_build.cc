@@ -189,8 +189,17 @@ void TrialBuilder::Expect(const v1::Trial& trial, std::shared_ptr<const v1::Bund
   const std::shared_ptr<const v1::Bundle> kept = WithSource(bundle, trial.patched_source());
   const std::vector<SizeWeight> timed = TimedSizes(trial, *bundle);
   std::vector<std::pair<std::string, AheadBuilds::Build>> variants;
-  for (const v1::ForeseenVariant& next : foreseen) {
-    const std::shared_ptr<const v1::Bundle> of = next.kept() ? kept : reverted;
+  for (v1::ForeseenVariant next : foreseen) {
+    std::shared_ptr<const v1::Bundle> of = next.kept() ? kept : reverted;
+    if (next.change().has_source()) {
+      const std::string& base = next.kept() ? trial.patched_source() : trial.parent_patched_source();
+      const absl::StatusOr<ImplementationState> edited = PatchImplementation(
+          *bundle, {base.empty() ? ImplementationText(*bundle) : base, next.variant()}, next.change().source().patch());
+      if (!edited.ok()) continue;  // made against an earlier one, or it does not fit this outcome
+      of = WithSource(bundle, edited->text);
+      *next.mutable_variant() = edited->variant;
+      next.mutable_change()->mutable_source()->clear_patch();  // it is known by its name
+    }
     variants.emplace_back(KeyOf(*of, next.variant(), Names(timed), trial.bundle_hash()),
                           [this, of, next, campaign = CampaignPart(trial.name()),
                            sizes = FirstSizes(*of, next.variant(), timed)](const Stopped& stopped) {

@@ -6,6 +6,8 @@ namespace pawl {
 namespace {
 
 constexpr int kForeseen = 4;  // of each outcome: so many are built while a trial is measured
+// Proposals that are also foreseen on top of the trial's variant: few are kept, and one patch is built after another.
+constexpr int kForeseenOnKept = 2;
 
 }  // namespace
 
@@ -26,6 +28,31 @@ std::vector<v1::ForeseenVariant> Foresee(const CampaignState& campaign, const v1
     foreseen.push_back(std::move(next));
     ++count;
   };
+  const auto add_edit = [&](const v1::Change& change, bool is_kept, int& count) {
+    v1::ForeseenVariant next;
+    *next.mutable_variant() = is_kept ? planned.variant() : VariantOf(*campaign.Find(planned.parent()));
+    next.set_kept(is_kept);
+    next.set_parent(is_kept ? planned.iteration() : planned.parent());
+    *next.mutable_change() = change;
+    foreseen.push_back(std::move(next));
+    ++count;
+  };
+  // Proposals are changes of the best variant, and come before what Pawl would choose.
+  const bool from_best = campaign.PatchBase() == planned.parent();
+  for (const bool is_kept : {false, true}) {
+    int& count = is_kept ? kept : reverted;
+    for (const CampaignState::Proposal& waiting : campaign.proposals()) {
+      if (!from_best || count >= (is_kept ? kForeseenOnKept : kForeseen)) break;
+      const v1::Change& change = waiting.proposed.change();
+      if (change.has_source()) {
+        add_edit(change, is_kept, count);
+      } else if (is_kept) {
+        add(planned.variant(), planned.iteration(), change, true, count);
+      } else {
+        add(VariantOf(*campaign.Find(planned.parent())), planned.parent(), change, false, count);
+      }
+    }
+  }
   for (const SearchMemo::RanksNext& next : campaign.search_memo().ranks_next) {
     const v1::Iteration* parent = campaign.Find(next.parent);
     // A worker has the sources of the trial's variant and of its parent.

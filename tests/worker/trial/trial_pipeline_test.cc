@@ -9,6 +9,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "kernels/space.h"
 #include "tests/worker/trial/scripted_gpu.h"
 #include "worker/process/host_fault.h"
@@ -168,6 +169,30 @@ TEST_F(TrialPipelineTest, TakesWhatWasBuiltAhead) {
   EXPECT_FALSE(outcome->result.has_failure());
   EXPECT_THAT(gpu_.log, ElementsAreArray(kKept)) << "every gate as for any other";
   EXPECT_FALSE(Run().built_ahead()) << "a variant that nobody expected";
+}
+
+// Of an edit the worker has the patch, and the sources of the trial that it measures.
+TEST_F(TrialPipelineTest, BuildsAnEditThatWaitsAhead) {
+  bundle_.mutable_source()->set_text("#define ONE\n" + bundle_.source().text());
+  const auto bundle = std::make_shared<const v1::Bundle>(bundle_);
+  TrialBuilder builder(gpu_);
+  v1::ForeseenVariant next;
+  *next.mutable_variant() = trial_.parent();
+  next.mutable_change()->mutable_source()->set_name("two");
+  next.mutable_change()->mutable_source()->set_patch("@@ -1 +1 @@\n-#define ONE\n+#define TWO\n");
+  v1::ForeseenVariant other = next;  // it does not fit
+  other.mutable_change()->mutable_source()->set_patch("@@ -1 +1 @@\n-#define THREE\n+#define TWO\n");
+  builder.Expect(trial_, bundle, {other, next});
+  while (gpu_.compiled().empty()) absl::SleepFor(absl::Milliseconds(1));
+  trial_.set_patched_source(absl::StrReplaceAll(bundle_.source().text(), {{"ONE", "TWO"}}));
+  *trial_.mutable_variant() = trial_.parent();
+  const absl::StatusOr<std::unique_ptr<TrialBuild>> build = builder.Build(trial_, bundle, observer_);
+  ASSERT_TRUE(build.ok()) << build.status();
+  EXPECT_TRUE((*build)->built_ahead);
+  Faster();
+  const absl::StatusOr<TrialOutcome> outcome = RunTrial(gpu_, **build, observer_);
+  ASSERT_TRUE(outcome.ok()) << outcome.status();
+  for (const v1::BesideTime& beside : outcome->result.beside()) EXPECT_EQ(beside.change().source().patch(), "");
 }
 
 TEST_F(TrialPipelineTest, SaysWhenEachStageBeganAndWhatRanBesideIt) {
