@@ -1,16 +1,21 @@
 // Speaks pawl-runner's language without a GPU, as a healthy GPU would answer: every output is right, every call takes
-// 100 us, or 80 where a module's code says `fake: time 80`. One that says `fake: hang-call` never returns from a call;
-// `fake: cuda 214` has the driver's result 214 in every call, and answers as the real runner answers that.
+// 100 us, or 80 where a module's code says `fake: time 80`, and 5 more for each `fake: adds 5`. With `fake: takes 0.2`,
+// a process that times it takes 0.2 s, and each call to validate it a tenth of that. One that says `fake: hang-call`
+// never returns from a call; `fake: cuda 214` has the driver's result 214 in every call, and answers as the real runner
+// answers that.
 
 #include <signal.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstdlib>
 #include <map>
+#include <optional>
 #include <string>
+#include <thread>
 
 #include "pawl/v1/runner.pb.h"
 #include "worker/process/message_pipe.h"
@@ -65,10 +70,23 @@ bool Run(const std::string& module, const v1::RunnerRequest& request, v1::Runner
   return false;
 }
 
-double TimeOf(const std::string& module) {
+// What the module's code says of a word, added up; nothing where it says none.
+std::optional<double> Told(const std::string& module, const std::string& word) {
   const std::string& code = modules[module];
-  const size_t at = code.find("fake: time ");
-  return at == std::string::npos ? kMicroseconds : std::atof(code.c_str() + at + 11);
+  const std::string what = "fake: " + word + " ";
+  std::optional<double> sum;
+  for (size_t at = code.find(what); at != std::string::npos; at = code.find(what, at + 1)) {
+    sum = sum.value_or(0) + std::atof(code.c_str() + at + what.size());
+  }
+  return sum;
+}
+
+double TimeOf(const std::string& module) {
+  return Told(module, "time").value_or(kMicroseconds) + Told(module, "adds").value_or(0);
+}
+
+void Spend(const std::string& module, double share) {
+  std::this_thread::sleep_for(std::chrono::duration<double>(share * Told(module, "takes").value_or(0)));
 }
 
 void Compare(const v1::CompareRequest& request, v1::CompareReply* reply) {
@@ -108,8 +126,14 @@ v1::RunnerReply Answer(const v1::RunnerRequest& request) {
   if (request.has_open()) Open(&reply);
   if (request.has_load()) Load(request.load(), &reply);
   if (request.has_unload()) reply.mutable_load();
-  if (request.has_call() && Run(request.call().module(), request, &reply)) reply.mutable_call()->set_staged(1);
-  if (request.has_compare()) Compare(request.compare(), reply.mutable_compare());
+  if (request.has_call() && Run(request.call().module(), request, &reply)) {
+    reply.mutable_call()->set_staged(1);
+    Spend(request.call().module(), 0.1);
+  }
+  if (request.has_compare()) {
+    Compare(request.compare(), reply.mutable_compare());
+    Spend(request.compare().candidate(), 1);
+  }
   if (request.has_check()) Check(request.check(), reply.mutable_check());
   if (request.has_copy()) reply.mutable_copy()->set_gb_s(4000);
   if (request.has_profile()) reply.mutable_profile()->set_unavailable("this GPU has no counters");
