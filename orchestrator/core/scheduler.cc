@@ -274,6 +274,26 @@ void Scheduler::OfferTrials(Step* step, bool unconfirmed, std::set<std::string>*
   }
 }
 
+void Scheduler::Foretell(Step* step, const CampaignState& campaign) {
+  for (const auto& [trial, open] : campaign.open_trials()) {
+    const v1::Worker* worker = open.worker.empty() ? nullptr : state_.workers.Find(open.worker);
+    if (worker == nullptr || worker->device().kind() != v1::DEVICE_KIND_CUDA) continue;
+    const auto waiting = std::find_if(state_.waiting.begin(), state_.waiting.end(),
+                                      [&name = open.worker](const auto& waits) { return waits.second.worker == name; });
+    if (waiting == state_.waiting.end()) continue;
+    Step::Offer offer;
+    for (v1::ForeseenVariant& next : Foresee(campaign, open.planned)) {
+      *offer.response.add_foreseen() = std::move(next);
+    }
+    if (offer.response.foreseen().empty()) continue;
+    const int64_t number = *ParseCampaignName(campaign.summary().name());
+    offer.response.set_lease(LeaseToken(secret_, {number, trial, open.attempt, open.nonce}, open.worker));
+    offer.answer = std::move(waiting->second.answer);
+    step->offers.push_back(std::move(offer));
+    state_.waiting.erase(waiting);
+  }
+}
+
 void Scheduler::EndWaits(absl::Time now, Deferred* deferred) {
   for (auto it = state_.waiting.begin(); it != state_.waiting.end();) {
     // A pending LeaseTrial call counts as a heartbeat.

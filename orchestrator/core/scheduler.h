@@ -41,6 +41,9 @@ class Scheduler {
   // The same for those who wait, who are answered after the commit. A worker that never renewed its last lease may
   // have stopped: it gets what nobody else wants.
   void OfferTrials(Step* step);
+  // Tells workers that hold a trial of the campaign what may follow it, where they wait for another: something was
+  // proposed since they leased it. They are answered after the commit, without a trial.
+  void Foretell(Step* step, const CampaignState& campaign);
   // Sends away those who waited long enough, and those whose worker is not known.
   void EndWaits(absl::Time now, Deferred* deferred);
   // The same for one worker, at once.

@@ -155,6 +155,7 @@ std::optional<absl::StatusOr<v1::ProposeChangeResponse>> Orchestrator::ProposePa
   Step step = Begin();
   committer_.Add(&step, &campaign, std::move(event));
   campaign.proposals().back().patched = std::move(patched);
+  scheduler_.Foretell(&step, campaign);
   if (absl::Status status = Commit(&step, turn.deferred()); !status.ok()) return status;
   return response;
 }

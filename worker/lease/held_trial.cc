@@ -10,10 +10,23 @@ double Since(HeldTrial::Clock::time_point begin) {
 }  // namespace
 
 HeldTrial::HeldTrial(v1::LeaseTrialResponse leased, const StageTimes& times)
-    : leased_(std::move(leased)), campaign_(CampaignOf(leased_.trial().name())), times_(times) {
+    : leased_(std::move(leased)),
+      campaign_(CampaignOf(leased_.trial().name())),
+      times_(times),
+      foreseen_(leased_.foreseen().begin(), leased_.foreseen().end()) {
   progress_.set_trial(leased_.trial().name());
   progress_.set_iteration(leased_.trial().iteration());
   progress_.set_text("waits for the builder");
+}
+
+std::vector<v1::ForeseenVariant> HeldTrial::foreseen() const {
+  absl::MutexLock lock(&mutex_);
+  return foreseen_;
+}
+
+void HeldTrial::Foresee(std::vector<v1::ForeseenVariant> foreseen) {
+  absl::MutexLock lock(&mutex_);
+  foreseen_ = std::move(foreseen);
 }
 
 void HeldTrial::Report(v1::Stage stage, int step, int steps, const std::string& text) {

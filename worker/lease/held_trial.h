@@ -4,6 +4,7 @@
 #include <chrono>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
@@ -23,7 +24,9 @@ class HeldTrial : public TrialObserver {
 
   const v1::Trial& trial() const { return leased_.trial(); }
   const std::string& lease() const { return leased_.lease(); }
-  std::vector<v1::ForeseenVariant> foreseen() const { return {leased_.foreseen().begin(), leased_.foreseen().end()}; }
+  // What may be asked for after it: as it was leased, or as the orchestrator said since.
+  std::vector<v1::ForeseenVariant> foreseen() const;
+  void Foresee(std::vector<v1::ForeseenVariant> foreseen);
   const std::string& campaign() const { return campaign_; }
   // For log lines: "campaigns/7/iterations/12".
   const std::string& what() const { return trial().iteration().empty() ? trial().name() : trial().iteration(); }
@@ -51,6 +54,7 @@ class HeldTrial : public TrialObserver {
 
   mutable absl::Mutex mutex_;
   v1::Progress progress_ ABSL_GUARDED_BY(mutex_);
+  std::vector<v1::ForeseenVariant> foreseen_ ABSL_GUARDED_BY(mutex_);
   Clock::time_point stage_begin_ ABSL_GUARDED_BY(mutex_) = begin();
 };
 

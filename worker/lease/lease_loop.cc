@@ -215,6 +215,7 @@ void LeaseLoop::LeaseTrials() {
       if (draining_) return;
     }
     if (leased.ok()) {
+      if (!leased->has_trial() && !leased->foreseen().empty()) Foresee(*leased);
       if (said) spdlog::info("the orchestrator answers again");
       said = false;
       backoff.Reset();
@@ -229,6 +230,25 @@ void LeaseLoop::LeaseTrials() {
     }
     session_.Wait(backoff.Next(), until_draining);
   }
+}
+
+void LeaseLoop::Foresee(const v1::LeaseTrialResponse& foretold) {
+  Held held;
+  bool prepared = false;
+  {
+    absl::MutexLock lock(&mutex_);
+    const auto found =
+        std::find_if(held_.begin(), held_.end(), [&](const Held& each) { return each->lease() == foretold.lease(); });
+    if (found == held_.end()) return;
+    held = *found;
+    prepared = held->state == State::kPrepared || held->state == State::kRunning;
+  }
+  held->Foresee({foretold.foreseen().begin(), foretold.foreseen().end()});
+  // Otherwise after it was built, which comes first.
+  if (!prepared || options_.ahead == 0) return;
+  absl::StatusOr<std::shared_ptr<const v1::Bundle>> bundle =
+      session_.GetBundle(held->trial().bundle_hash(), [&] { return held->stopped() || GivesUp(); });
+  if (bundle.ok()) device_.Expect(held->trial(), *bundle, held->foreseen());
 }
 
 LeaseLoop::Held LeaseLoop::NextToPrepare() {

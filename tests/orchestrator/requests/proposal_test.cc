@@ -160,6 +160,30 @@ TEST(SourceEditTest, IsRefusedWhereItCantBeMade) {
               absl::StatusCode::kAlreadyExists, "proposed before");
 }
 
+// A worker builds it while it measures, so that the GPU need not wait for the compiler.
+TEST(SourceEditTest, IsToldToTheWorkerThatMeasures) {
+  World world;
+  const std::string campaign = world.Submit(With(v1::CHOOSER_KIND_OUTSIDE), WithSource());
+  ScriptedWorker worker(world, "a");
+  ASSERT_TRUE(worker.Complete(worker.MustLease()).ok());
+  const std::string first = "@@ -1 +1 @@\n-#define ONE\n+#define TWO\n",
+                    second = "@@ -1 +1 @@\n-#define ONE\n+#define SIX\n";
+  ASSERT_TRUE(ProposePatch(world, campaign, first).ok());
+  const v1::LeaseTrialResponse leased = worker.MustLease();
+  EXPECT_TRUE(leased.foreseen().empty());
+  std::optional<absl::StatusOr<v1::LeaseTrialResponse>> answer;
+  worker.Wait(60, [&](absl::StatusOr<v1::LeaseTrialResponse> got) { answer = std::move(got); });
+  ASSERT_TRUE(ProposePatch(world, campaign, second).ok());
+  ASSERT_TRUE(answer && answer->ok());
+  EXPECT_FALSE((*answer)->has_trial());
+  EXPECT_EQ((*answer)->lease(), leased.lease()) << "what may follow that one";
+  ASSERT_EQ((*answer)->foreseen_size(), 2) << "where it is reverted, and where it is kept";
+  EXPECT_EQ((*answer)->foreseen(0).change().source().patch(), second);
+  ASSERT_TRUE(worker.Complete(leased).ok());
+  const v1::LeaseTrialResponse next = worker.MustLease();
+  EXPECT_THAT(next.trial().patched_source(), HasSubstr("#define SIX"));
+}
+
 TEST(SourceEditTest, IsAnsweredWithTheEarlierVerdictWhereItWasTried) {
   World world;
   const std::string campaign = world.Submit(With(v1::CHOOSER_KIND_OUTSIDE), WithSource());

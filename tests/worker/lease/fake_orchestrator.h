@@ -6,8 +6,10 @@
 #include <functional>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -29,6 +31,13 @@ class FakeOrchestrator : public WorkerClient {
 
   void Add(const std::string& trial) {
     Change([&] { queue_.push_back(trial); });
+  }
+  // Answers a call of Lease that waits without a trial: what may follow the trial with this name.
+  void Foretell(const std::string& trial, int block) {
+    Change([&] {
+      foretold_.emplace().set_lease(absl::StrCat("lease ", trial));
+      (*foretold_->add_foreseen()->mutable_variant()->mutable_values())["BLOCK"] = block;
+    });
   }
   void SetDown(bool down) {
     Change([&] { down_ = down; });
@@ -56,11 +65,12 @@ class FakeOrchestrator : public WorkerClient {
   std::vector<v1::PutBlobRequest> blobs;
   std::vector<std::string> drains;  // "drain", "gone"
   std::vector<std::string> instances;
-  int leases = 0;       // that were given
-  int next_leases = 0;  // of them with the answer to a completed trial
-  int waiting = 0;      // calls of Lease that wait
-  int bundles = 0;      // that were asked for
-  int refused = 0;      // calls that found it down
+  int leases = 0;        // that were given
+  int next_leases = 0;   // of them with the answer to a completed trial
+  int waiting = 0;       // calls of Lease that wait
+  int foretellings = 0;  // that were given
+  int bundles = 0;       // that were asked for
+  int refused = 0;       // calls that found it down
 
   absl::StatusOr<v1::RegisterWorkerResponse> Register(const v1::RegisterWorkerRequest& request) override {
     std::unique_lock lock(mutex_);
@@ -80,11 +90,15 @@ class FakeOrchestrator : public WorkerClient {
     ++waiting;
     changed_.notify_all();
     changed_.wait_for(lock, std::chrono::duration<double>(request.wait_seconds()), [&] {
-      return stopped_ || down_ || !registered_ || !answers_["lease"].empty() || !queue_.empty();
+      return stopped_ || down_ || !registered_ || !answers_["lease"].empty() || !queue_.empty() || foretold_;
     });
     --waiting;
     if (stopped_) return absl::CancelledError("stopped");
     if (absl::Status status = Scripted("lease"); !status.ok()) return status;
+    if (foretold_) {
+      ++foretellings;
+      return *std::exchange(foretold_, std::nullopt);
+    }
     return Next();
   }
 
@@ -183,6 +197,7 @@ class FakeOrchestrator : public WorkerClient {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<std::string> queue_;
+  std::optional<v1::LeaseTrialResponse> foretold_;
   std::map<std::string, std::deque<absl::Status>> answers_;
   bool down_ = false;
   bool registered_ = false;

@@ -64,6 +64,13 @@ class FakeDevice : public TrialDevice {
     return outcome;
   }
 
+  void Expect(const v1::Trial& trial, std::shared_ptr<const v1::Bundle> bundle,
+              const std::vector<v1::ForeseenVariant>& foreseen) override {
+    EXPECT_EQ(bundle->name(), "softmax");
+    Said(absl::StrCat("expect ", foreseen.at(0).variant().values().at("BLOCK"), " after ",
+                      trial.name().substr(trial.name().rfind('/') + 1)));
+  }
+
   void HoldBack(const std::string& step) {
     std::lock_guard lock(mutex_);
     held_back_.insert(step);
@@ -188,6 +195,31 @@ TEST_F(LeaseLoopTest, WorksOffTrialsInTheirOrderAndDrains) {
   EXPECT_EQ(orchestrator_.next_leases, 2) << "the next trial comes with the answer to the last";
   EXPECT_EQ(orchestrator_.bundles, 1) << "a bundle is kept";
   EXPECT_EQ(orchestrator_.drains.back(), "gone") << "there may be no time to say that it drains: nothing is left to do";
+}
+
+TEST_F(LeaseLoopTest, BuildsWhatIsForetoldWhileATrialRuns) {
+  device_.HoldBack("run 1");
+  orchestrator_.Add("1");
+  Start(/*ahead=*/1);
+  ASSERT_TRUE(device_.WaitUntilSaid("run 1"));
+  const auto taken = [this](int count) {  // and worked off: it waits again
+    return orchestrator_.WaitFor(
+        [&](const FakeOrchestrator& all) { return all.foretellings == count && all.waiting == 1; });
+  };
+  orchestrator_.Foretell("another worker's", 64);
+  ASSERT_TRUE(taken(1));
+  orchestrator_.Foretell("1", 512);
+  EXPECT_TRUE(device_.WaitUntilSaid("expect 512 after 1"));
+  device_.HoldBack("prepare 2");
+  orchestrator_.Add("2");
+  ASSERT_TRUE(device_.WaitUntilSaid("prepare 2"));
+  device_.LetGo("run 1");
+  orchestrator_.Foretell("2", 1024);
+  ASSERT_TRUE(taken(3));
+  device_.LetGo("prepare 2");
+  EXPECT_TRUE(device_.WaitUntilSaid("expect 1024 after 2")) << "after it was built itself";
+  loop_->Drain();
+  EXPECT_TRUE(End().ok());
 }
 
 TEST_F(LeaseLoopTest, BuildsAheadWhileATrialIsMeasured) {
