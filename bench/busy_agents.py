@@ -13,6 +13,7 @@ It prints which share of the time, from the first proposal to the last verdict,
 - the worker had a trial (leased to finished), and trials were in a stage that uses the GPU;
 - the worker had none although a proposal waited, which is Pawl's, and had none because nothing was proposed, which is the agents'."""
 import argparse
+import calendar
 import difflib
 import json
 import os
@@ -90,7 +91,10 @@ class Pawl:
         return message["result"]
 
     def call(self, tool, **arguments):
+        begin = time.time()
         result = self.ask("tools/call", {"name": tool, "arguments": arguments})
+        print(json.dumps({"tool": tool, "seconds": time.time() - begin, "at": time.time(),
+                          "iteration": result.get("structuredContent", {}).get("result", {}).get("iteration")}), flush=True)
         if result.get("isError"):
             print(json.dumps({"refused": result["content"][0]["text"]}), flush=True)
             return None
@@ -125,7 +129,7 @@ def agent(think, in_flight):
 
 def seconds(event):
     whole, _, rest = event["time"].rstrip("Z").partition(".")
-    return time.mktime(time.strptime(whole, "%Y-%m-%dT%H:%M:%S")) + float("0." + (rest or "0"))
+    return calendar.timegm(time.strptime(whole, "%Y-%m-%dT%H:%M:%S")) + float("0." + (rest or "0"))
 
 
 def length(spans):
@@ -137,11 +141,15 @@ def length(spans):
     return total
 
 
-def report(events, history, arguments):
+def middle(values):
+    return sorted(values)[len(values) // 2] if values else float("nan")
+
+
+def report(events, history, calls, arguments):
     """Of all trials since the first proposal. Stages are those of iterations: a total gain that is measured meanwhile has none here."""
     begin = min(seconds(e) for e in events if "proposed" in e)
     trials, waits, verdicts = [], [], []
-    leased, proposed, planned = {}, {}, {}
+    leased, proposed, planned, judged = {}, {}, {}, {}
     for e in events:
         at = seconds(e)
         if "proposed" in e:
@@ -153,6 +161,8 @@ def report(events, history, arguments):
         if "finished" in e and leased.get(e["finished"]["trial"], 0) >= begin:
             trial = e["finished"]["trial"]
             trials.append((leased[trial], at))
+            if "iteration" in e["finished"]:
+                judged[e["finished"]["iteration"]["number"]] = at
             if trial in planned:
                 waits.append((planned[trial], leased[trial]))
                 verdicts.append(at - planned[trial])
@@ -166,10 +176,13 @@ def report(events, history, arguments):
         counts[verdict] = counts.get(verdict, 0) + 1
     whole, held = max(until for _, until in trials) - begin, length(trials)
     ours = length(trials + waits) - held
-    verdicts.sort()
+    lags = [call["at"] - judged[call["iteration"]] for call in calls if call["tool"] == "wait" and call["iteration"] in judged]
     print(f"{arguments.agents} agents that think for {arguments.think:g} s, {arguments.in_flight} in flight each, {whole:.0f} s: "
           + ", ".join(f"{count} {word}" for word, count in sorted(counts.items())) + f"; {ahead} built ahead")
-    print(f"a trial takes {held / len(trials):.2f} s; a verdict comes {verdicts[len(verdicts) // 2]:.2f} s after its proposal (median)")
+    print(f"a trial takes {held / len(trials):.2f} s; medians: a verdict comes {middle(verdicts):.2f} s after its proposal, wait answers "
+          f"{1000 * middle(lags):.0f} ms after it, situation takes "
+          + ", propose ".join(f"{1000 * middle([call['seconds'] for call in calls if call['tool'] == tool]):.0f} ms"
+                              for tool in ("situation", "propose")))
     print(f"the worker has a trial  {held / whole:6.1%}\nstages that use the GPU {stages / whole:6.1%}\n"
           f"idle, proposals waited  {ours / whole:6.1%}\nidle, nothing proposed  {1 - (held + ours) / whole:6.1%}")
 
@@ -209,7 +222,9 @@ def main():
             pawl("cancel", "1")
             events, history = ([json.loads(line) for line in pawl(*words, "--json").splitlines()]
                                for words in (["watch", "1"], ["history", "1"]))
-            report([e["event"] if "event" in e else e for e in events if "progress" not in e], history, arguments)
+            calls = [json.loads(line) for out in (folder / "agents").glob("agent-*.out") for line in out.read_text().splitlines()]
+            report([e["event"] if "event" in e else e for e in events if "progress" not in e], history,
+                   [call for call in calls if "tool" in call], arguments)
         except BaseException:
             print((folder / "log").read_text()[-4000:], file=sys.stderr)
             raise
