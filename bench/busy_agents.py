@@ -11,7 +11,8 @@ two variants --process, and each call that validates a tenth of that.
 
 It prints which share of the time, from the first proposal to the last verdict,
 - the worker had a trial (leased to finished), and trials were in a stage that uses the GPU;
-- the worker had none although a proposal waited, which is Pawl's, and had none because nothing was proposed, which is the agents'."""
+- the worker had none although a proposal waited, which is Pawl's, and had none because nothing was proposed, which is the agents'.
+It fails where the former is more than a tenth."""
 import argparse
 import calendar
 import difflib
@@ -185,6 +186,7 @@ def report(events, history, calls, arguments):
                               for tool in ("situation", "propose")))
     print(f"the worker has a trial  {held / whole:6.1%}\nstages that use the GPU {stages / whole:6.1%}\n"
           f"idle, proposals waited  {ours / whole:6.1%}\nidle, nothing proposed  {1 - (held + ours) / whole:6.1%}")
+    return ours / whole <= 0.1
 
 
 def main():
@@ -223,8 +225,9 @@ def main():
             events, history = ([json.loads(line) for line in pawl(*words, "--json").splitlines()]
                                for words in (["watch", "1"], ["history", "1"]))
             calls = [json.loads(line) for out in (folder / "agents").glob("agent-*.out") for line in out.read_text().splitlines()]
-            report([e["event"] if "event" in e else e for e in events if "progress" not in e], history,
-                   [call for call in calls if "tool" in call], arguments)
+            if not report([e["event"] if "event" in e else e for e in events if "progress" not in e], history,
+                          [call for call in calls if "tool" in call], arguments):
+                sys.exit("busy_agents.py: proposals waited for an idle worker")
         except BaseException:
             print((folder / "log").read_text()[-4000:], file=sys.stderr)
             raise
