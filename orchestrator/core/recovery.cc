@@ -18,6 +18,7 @@ namespace pawl {
 namespace {
 
 constexpr int kBaselineCampaigns = 1000;  // the newest, from which it is known what a baseline takes
+constexpr size_t kBaselineBundles = 100;  // their newest bundles, whose contracts are read: one may have many megabytes
 
 absl::Status LoadBaselines(Store& store, LiveState* state) {
   absl::StatusOr<std::vector<v1::Campaign>> newest =
@@ -30,16 +31,17 @@ absl::Status LoadBaselines(Store& store, LiveState* state) {
     for (const v1::Campaign& campaign : *list) by_number[ParseCampaignName(campaign.name()).value_or(0)] = &campaign;
   }
   std::map<std::string, std::string> contracts;  // by the hashes of their bundles
+  for (auto it = by_number.rbegin(); it != by_number.rend() && contracts.size() < kBaselineBundles; ++it) {
+    const std::string& hash = it->second->bundle_hash();
+    if (!KnownBaselines::Counts(*it->second) || contracts.contains(hash)) continue;
+    const absl::StatusOr<std::optional<StoredBlob>> blob = store.GetBlob(hash);
+    if (!blob.ok()) return blob.status();
+    v1::Bundle bundle;  // of an archived campaign it is not here
+    contracts[hash] = *blob && bundle.ParseFromString((*blob)->content) ? ContractHash(bundle) : "";
+  }
   for (const auto& [number, campaign] : by_number) {
-    if (!KnownBaselines::Counts(*campaign)) continue;
-    const auto [contract, added] = contracts.try_emplace(campaign->bundle_hash());
-    if (added) {
-      const absl::StatusOr<std::optional<StoredBlob>> blob = store.GetBlob(campaign->bundle_hash());
-      if (!blob.ok()) return blob.status();
-      v1::Bundle bundle;  // of an archived campaign it is not here
-      if (*blob && bundle.ParseFromString((*blob)->content)) contract->second = ContractHash(bundle);
-    }
-    state->baselines.Note(*campaign, contract->second);
+    const auto contract = contracts.find(campaign->bundle_hash());
+    state->baselines.Note(*campaign, contract == contracts.end() ? "" : contract->second);
   }
   return absl::OkStatus();
 }
