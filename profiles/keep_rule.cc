@@ -38,13 +38,6 @@ Variance Sum(const Variance& a, const Variance& b) {
   return {value, value * value / (a.value * a.value / a.degrees + b.value * b.value / b.degrees)};
 }
 
-// Of pairs, where there are too few to tell: larger than those of most kernels.
-constexpr Variance kFewPairs = {0.02 * 0.02, 10};
-
-Variance Pooled(const Variance& a, const Variance& b) {
-  return {(a.value * a.degrees + b.value * b.degrees) / (a.degrees + b.degrees), a.degrees + b.degrees};
-}
-
 Variance Scaled(const Variance& variance, double by) { return {variance.value * by, variance.degrees}; }
 
 // What the pairs of a comparison say before they are judged.
@@ -57,7 +50,7 @@ struct Figures {
 };
 
 // Of one size.
-Figures FiguresOf(std::span<const PairBatch> processes, const KeepRule& rule) {
+Figures FiguresOf(std::span<const PairBatch> processes) {
   Figures figures;
   const double k = static_cast<double>(processes.size());
   double squares = 0, degrees = 0, share = 0, most = 0;  // share: the mean of 1 / pairs
@@ -73,8 +66,7 @@ Figures FiguresOf(std::span<const PairBatch> processes, const KeepRule& rule) {
     most = std::max(most, n);
     degrees += n - 1;
   }
-  Variance pairs = {squares / degrees, degrees};
-  if (most < rule.first_pairs) pairs = Pooled(pairs, kFewPairs);
+  const Variance pairs = {squares / degrees, degrees};
   figures.by_pairs = Scaled(pairs, share);
   figures.further_pairs = Scaled(pairs, 1 / most + share / k);
   figures.noise_share = 1;
@@ -82,12 +74,12 @@ Figures FiguresOf(std::span<const PairBatch> processes, const KeepRule& rule) {
 }
 
 // Of those sizes that were timed, as often as all of them were: the weighted sum, whatever the weights add up to.
-Figures FiguresOf(std::span<const SizePairs> sizes, size_t processes, const KeepRule& rule) {
+Figures FiguresOf(std::span<const SizePairs> sizes, size_t processes) {
   Figures all;
   all.means.resize(processes);
   for (const SizePairs& size : sizes) {
     if (size.processes.empty()) continue;
-    const Figures one = FiguresOf(std::span(size.processes).first(processes), rule);
+    const Figures one = FiguresOf(std::span(size.processes).first(processes));
     const double square = size.weight * size.weight;
     for (size_t i = 0; i < processes; ++i) all.means[i] += size.weight * one.means[i];
     all.mean += size.weight * one.mean;
@@ -225,12 +217,6 @@ v1::ProcessNoise UnknownNoise() {
   return noise;
 }
 
-bool SurelySlower(std::span<const double> log_ratios, const KeepRule& rule) {
-  const double below = std::log(rule.surely_slower);
-  return static_cast<int>(log_ratios.size()) >= rule.sure_pairs &&
-         std::all_of(log_ratios.begin(), log_ratios.end(), [&](double r) { return r < below; });
-}
-
 v1::Comparison Compare(std::span<const PairBatch> processes, const v1::ProcessNoise& noise, const KeepRule& rule) {
   const SizePairs only{"", 1, {processes.begin(), processes.end()}};
   return CompareSizes({&only, 1}, noise, rule);
@@ -240,9 +226,7 @@ v1::Comparison CompareSizes(std::span<const SizePairs> sizes, const v1::ProcessN
   v1::Comparison c;
   const Coverage coverage = CoverageOf(sizes);
   c.set_processes(static_cast<int>(coverage.processes));
-  const bool sure =
-      sizes.size() == 1 && coverage.processes == 1 && SurelySlower(sizes.front().processes.front().log_ratios, rule);
-  const int needed = std::max(sure ? rule.sure_pairs : rule.first_pairs, 2);
+  const int needed = std::max(rule.first_pairs, 2);
   std::optional<int> fewest;
   bool finite = true;
   for (const SizePairs& size : sizes) {
@@ -258,7 +242,7 @@ v1::Comparison CompareSizes(std::span<const SizePairs> sizes, const v1::ProcessN
   }
   if (!finite) return Unclear(c, "Unclear: the time of a pair is not a positive number");
   const bool some = fewest.value_or(0) > 0;
-  const Figures figures = some ? FiguresOf(sizes, coverage.processes, rule) : Figures();
+  const Figures figures = some ? FiguresOf(sizes, coverage.processes) : Figures();
   if (some) c.set_mean_log_ratio(figures.mean / coverage.weight);
   if (c.discarded() >= rule.max_discarded * std::max(1, coverage.timed)) {
     return Unclear(c,
@@ -310,13 +294,13 @@ std::vector<size_t> WantMorePairs(std::span<const SizePairs> sizes, const v1::Pr
     return {};
   }
   std::vector<size_t> more;
-  const double all = PredictiveOf(FiguresOf(sizes, 1, rule), Known(noise), rule).variance.value;
+  const double all = PredictiveOf(FiguresOf(sizes, 1), Known(noise), rule).variance.value;
   double removed = 0;
   for (size_t i = 0; i < sizes.size(); ++i) {
     const int pairs = static_cast<int>(sizes[i].processes[0].log_ratios.size());
     if (pairs < rule.first_pairs || pairs >= rule.extended_pairs) continue;
     const double by_pairs =
-        sizes[i].weight * sizes[i].weight * FiguresOf(std::span(sizes[i].processes).first(1), rule).further_pairs.value;
+        sizes[i].weight * sizes[i].weight * FiguresOf(std::span(sizes[i].processes).first(1)).further_pairs.value;
     const double of_this = by_pairs * (1 - static_cast<double>(pairs) / rule.extended_pairs);
     removed += of_this;
     if (of_this > kWorthExtending * all / static_cast<double>(sizes.size())) more.push_back(i);

@@ -20,10 +20,6 @@ struct KeepRule {
   int max_processes = 4;        // where they disagree or the interval still contains the threshold
   int max_discarded = 10;       // pairs of all processes; with so many the GPU was too unsteady to judge
   double disagreement = 0.999;  // processes differ by more than this share of such differences does by noise alone
-  // Where the first pairs at the only size, so many or more, all show less than this share of the parent's speed, no
-  // more are measured.
-  int sure_pairs = 2;
-  double surely_slower = 0.9;
   // Of a goal over several sizes: a size that was not timed is taken to be at most so many times as fast as the parent.
   double untimed_speedup = 1.5;
 };
@@ -44,9 +40,6 @@ struct PairBatch {
   int discarded = 0;
 };
 
-// Whether first pairs show so clearly that the candidate is slower that no more need be measured.
-bool SurelySlower(std::span<const double> log_ratios, const KeepRule& rule);
-
 // The pairs of one comparison at one of the sizes of a goal.
 struct SizePairs {
   std::string size;
@@ -58,8 +51,7 @@ struct SizePairs {
 //   FASTER   the lower bound exceeds log(1 + min_gain), in min_processes or more that agree
 //   SLOWER   the upper bound is below -log(1 + min_gain)
 //   SAME     both bounds lie between the two
-//   UNCLEAR  otherwise, with fewer than first_pairs in a process (unless they are SurelySlower), or with max_discarded
-//   pairs discarded at each size
+//   UNCLEAR  otherwise, with fewer than first_pairs in a process, or with max_discarded pairs discarded at each size
 // The mean is that of the processes' means. The bounds are for the mean of one more process that measures in the same
 // way. A process's mean varies by `noise` and by the variance of its pairs; the variance between these processes is
 // pooled with the noise, which has more degrees of freedom than a few processes. Where max_processes still disagree,

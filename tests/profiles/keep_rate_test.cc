@@ -4,9 +4,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <functional>
-#include <span>
 #include <string>
-#include <utility>
 
 #include "profiles/gpus.h"
 #include "tests/profiles/recorded_series.h"
@@ -18,25 +16,8 @@ namespace {
 // One process after another of the same comparison.
 using Processes = std::function<PairSource()>;
 
-// As the runner does: the first process ends once its pairs show that the candidate is slower.
-PairSource StopsWhenSlower(PairSource source) {
-  return [source = std::move(source)](int pairs) -> absl::StatusOr<PairBatch> {
-    absl::StatusOr<PairBatch> batch = source(pairs);
-    if (!batch.ok()) return batch;
-    const std::span<const double> all(batch->log_ratios);
-    for (size_t few = 1; few <= all.size(); ++few) {
-      if (!SurelySlower(all.first(few), KeepRule())) continue;
-      batch->log_ratios.resize(few);
-      break;
-    }
-    return batch;
-  };
-}
-
 v1::Comparison Protocol(const Processes& processes, const v1::ProcessNoise& noise) {
-  return CompareByProtocol([&](int process) { return process == 0 ? StopsWhenSlower(processes()) : processes(); },
-                           noise, KeepRule())
-      .value();
+  return CompareByProtocol([&](int) { return processes(); }, noise, KeepRule()).value();
 }
 
 int Keeps(const Processes& processes, const v1::ProcessNoise& noise, int comparisons) {
@@ -81,17 +62,6 @@ TEST_F(Textbook, PrintsIntervalsThatContainAFurtherProcess) {
 
 // The noise must be able to fool a weaker rule, or the tests above say nothing: bounds from the spread of one process's
 // pairs alone, as version 0.1.0 had them, contain a further process far less often than they say.
-TEST_F(Textbook, NeedsFewPairsOfWhatIsMuchSlower) {
-  int pairs = 0;
-  for (int i = 0; i < 2000; ++i) {
-    const v1::Comparison comparison = Protocol(Of(-0.3), noise_.Known());
-    EXPECT_EQ(comparison.result(), v1::SLOWER) << comparison.reason();
-    pairs += comparison.pairs();
-  }
-  EXPECT_EQ(pairs, 2000 * KeepRule().sure_pairs);
-  EXPECT_GE(Coverage(-0.3, 20000), 0.985);
-}
-
 TEST_F(Textbook, FoolsBoundsThatIgnoreTheProcesses) {
   v1::ProcessNoise none;
   none.set_variance(1e-12);

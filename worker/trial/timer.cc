@@ -1,13 +1,11 @@
 #include "worker/trial/timer.h"
 
 #include <algorithm>
-#include <cmath>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "kernels/plan.h"
-#include "profiles/keep_rule.h"
 #include "worker/validate/checked_call.h"
 #include "worker/validate/few_elements.h"
 #include "worker/validate/load_built.h"
@@ -92,10 +90,6 @@ absl::StatusOr<Timing> TimeAgainst(GpuDevice& device, const v1::Bundle& bundle, 
   compare.set_candidate_first(options.candidate_first);
   compare.set_single(options.single);
   compare.set_calls(options.calls);
-  if (options.stop_when_slower) {
-    compare.set_sure_pairs(KeepRule().sure_pairs);
-    compare.set_sure_below(std::log(KeepRule().surely_slower));
-  }
   compare.set_deterministic(!bundle.nondeterministic());
   if (options.inputs != nullptr && !HasProblem(bundle)) {
     for (const auto& [distribution, magnitude] : *options.inputs) {

@@ -23,7 +23,6 @@ struct TimingOptions {
   bool candidate_first = true;         // its seat (runner.proto)
   const BuiltSize* witness = nullptr;  // timed beside both
   bool single = false;                 // each call by itself
-  bool stop_when_slower = false;       // no more pairs than show that beyond doubt (SurelySlower)
   int calls = 0;                       // of a graph; 0: as the fastest side needs
   uint32_t data = 0;                   // the number of the inputs of problem.py; 0: those that all have
   // Other inputs than the bundle's own fill, which calls that look like timed ones are given and checked with; none:

@@ -361,8 +361,6 @@ absl::Status CompareWithParent(TrialRun& run) {
       options.start = [&run](const v1::Plan& at) { return StartAt(run, at); };
     }
     options.candidate_first = (process % 2 == 0) == first_seat;
-    // How slow a step of an expedition is counts for the next one.
-    options.stop_when_slower = process == 0 && !several && timer.protocol.stop_early && !trial.step();
     if (process > 0) options.witness = run.build.WitnessAt(size);
     if (process >= with_fresh_inputs) options.data = process == with_fresh_inputs ? fresh : of_seat;
     if (has_problem && process > with_fresh_inputs) SeeSeatData(run.device.pools(), run.bundle, module);

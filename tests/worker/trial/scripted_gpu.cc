@@ -268,7 +268,6 @@ v1::RunnerReply ScriptedGpu::Compare(const v1::CompareRequest& request) {
     if (!request.witness().empty()) pair.set_witness_us(times.witness_us);
     pair.set_single(times.single || request.single());
     pair.set_calls(request.calls() > 0 ? request.calls() : times.calls);
-    if (request.sure_pairs() > 0 && i + 1 >= request.sure_pairs() && pair.log_ratio() < request.sure_below()) break;
   }
   compare.set_discarded(times.unsteady ? 10 : times.discarded);
   if (!times.disturbance.empty()) compare.add_disturbances(times.disturbance);
