@@ -148,7 +148,10 @@ def middle(values):
 
 def report(events, history, calls, arguments):
     """Of all trials since the first proposal. Stages are those of iterations: a total gain that is measured meanwhile has none here."""
-    begin = min(seconds(e) for e in events if "proposed" in e)
+    proposed = [seconds(e) for e in events if "proposed" in e]
+    if not proposed:
+        sys.exit("no agent proposed anything")
+    begin = min(proposed)
     trials, waits, verdicts = [], [], []
     leased, proposed, planned, judged = {}, {}, {}, {}
     for e in events:
@@ -213,7 +216,10 @@ def main():
                                         stdout=log, stderr=log)
         worker = None
         try:
+            deadline = time.monotonic() + 60
             while not (folder / "socket").exists():
+                if orchestrator.poll() is not None or time.monotonic() > deadline:
+                    sys.exit(f"the orchestrator did not start: {(folder / 'log').read_text()}")
                 time.sleep(0.05)
             worker = subprocess.Popen([BIN / "pawl-worker", "--orchestrator", address, "--device", "cuda:0", "--name", "gpu",
                                        "--allow-unsandboxed"], env={**os.environ, **fakes}, stdout=log, stderr=log)

@@ -978,7 +978,6 @@ class Comparison {
     CU(cuStreamEndCapture(gpu_.stream, &graph));
     CU(cuGraphInstantiate(&executable, graph, 0));
     CU(cuGraphDestroy(graph));
-    CU(cuGraphUpload(executable, gpu_.stream));
     side.graphs.push_back(executable);
   }
 

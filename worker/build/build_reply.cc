@@ -329,7 +329,10 @@ Compilation CompileFiles(const v1::BuildRequest& request, const Compilers& compi
     return Broken("PTX needs ptxas, which comes with nvcc: install the CUDA toolkit or set CUDA_HOME");
   }
   if (with_nvcc && toolkit.nvcc.empty()) return Broken("nvcc was not found: install the CUDA toolkit or set CUDA_HOME");
-  if (!with_nvcc && !ptx && compilers.nvrtc == nullptr) return Broken(compilers.nvrtc_missing);
+  if (!with_nvcc && !ptx && compilers.nvrtc == nullptr) {
+    return Broken(absl::StrCat(compilers.nvrtc_missing,
+                               compilers.toolkit.nvcc.empty() ? "" : "; or say compiler = \"nvcc\" in kernel.toml"));
+  }
   CompileJob job;
   job.source = request.source();
   job.name = Name(request);

@@ -120,9 +120,8 @@ int Main(int argc, char** argv) {
     hello.set_host_error(std::string(sandbox.message()));
   } else {
     LoadNvrtc(&compilers);
-    const std::string nvrtc =
-        compilers.nvrtc ? absl::StrCat("NVRTC ", compilers.nvrtc->version()) : compilers.nvrtc_missing;
-    if (compilers.nvrtc == nullptr && arguments.toolkit.nvcc.empty()) hello.set_host_error(nvrtc);
+    const std::string nvrtc = compilers.nvrtc ? absl::StrCat("NVRTC ", compilers.nvrtc->version()) : "no NVRTC";
+    if (compilers.nvrtc == nullptr && arguments.toolkit.nvcc.empty()) hello.set_host_error(compilers.nvrtc_missing);
     hello.set_log(absl::StrCat(nvrtc, arguments.toolkit.nvcc.empty() ? "" : ", nvcc", ", ",
                                sandbox.ok() ? "sandboxed" : absl::StrCat("not sandboxed: ", sandbox.message())));
   }

@@ -194,9 +194,23 @@ void CheckVariants(const v1::Bundle& bundle, const std::vector<const GpuSpec*>& 
   Planner planner(bundle);
   int64_t nowhere = 0, broken = 0;
   std::string first_nowhere, first_broken;
+  // What is kept must launch at every size of the ladder.
+  const bool all_sizes = report.allowed() * bundle.sizes_size() <= kMaxPlanned;
+  const auto broken_at = [&](const v1::Variant& variant) -> std::string {
+    for (const v1::Size& size : bundle.sizes()) {
+      if (!all_sizes || gpus.empty()) break;
+      const absl::StatusOr<v1::Plan> plan = planner.MakePlan(variant, size, gpus[0]->info);
+      if (!plan.ok()) return absl::StrCat("at ", size.name(), ": ", plan.status().message());
+    }
+    return "";
+  };
   for (const v1::Variant& variant : *variants) {
     bool somewhere = false;
     std::string why;
+    if (const std::string at = broken_at(variant); !at.empty()) {
+      if (broken++ == 0) first_broken = absl::StrCat(VariantText(bundle, variant), " ", at);
+      continue;
+    }
     for (size_t i = 0; i < gpus.size(); ++i) {
       absl::StatusOr<v1::Plan> plan = planner.MakePlan(variant, GoalSize(bundle), gpus[i]->info);
       if (!plan.ok()) {

@@ -4,8 +4,15 @@
 #include <utility>
 
 #include "kernels/hidden_sizes.h"
+#include "worker/trial/few_at_a_time.h"
 
 namespace pawl {
+namespace {
+
+// Of the builder's processes: the host must be quick enough to queue timed calls.
+constexpr int kBesideTimedCalls = 2;
+
+}  // namespace
 
 FurtherBuild::FurtherBuild(GpuDevice& device, const v1::Bundle& bundle, const BuiltVariant& candidate,
                            const std::vector<SizeWeight>& timed)
@@ -21,8 +28,8 @@ FurtherBuild::FurtherBuild(GpuDevice& device, const v1::Bundle& bundle, const Bu
       return *abandoned || (stopped && stopped());
     };
     return std::async(std::launch::async, [&device, &bundle, &candidate, stopped, sizes = std::move(sizes)] {
-      absl::StatusOr<BuiltVariant> built =
-          BuildVariant(device.builder(), bundle, candidate.variant, sizes, device.gpu(), stopped);
+      FewAtATime few(device, kBesideTimedCalls);
+      absl::StatusOr<BuiltVariant> built = BuildVariant(few, bundle, candidate.variant, sizes, device.gpu(), stopped);
       if (!built.ok() || built->failure) return built;
       // One that does not build is for those to judge that need it.
       for (const BuiltSize& at : built->sizes) BuildReferenceAhead(device, bundle, at.plan, stopped).IgnoreError();

@@ -241,19 +241,6 @@ void TrialBuilder::AddAheadTimes(const v1::Trial& trial, const TrialObserver& ob
   });
 }
 
-std::vector<absl::StatusOr<v1::BuildReply>> TrialBuilder::FewAtATime::BuildBeside(
-    const std::vector<v1::BuildRequest>& requests, const Stopped& stopped) {
-  std::vector<absl::StatusOr<v1::BuildReply>> replies;
-  for (auto begin = requests.begin(); begin != requests.end();) {
-    const auto end = begin + std::min<std::ptrdiff_t>(most_, requests.end() - begin);
-    for (absl::StatusOr<v1::BuildReply>& reply : device_.builder().BuildBeside(std::vector(begin, end), stopped)) {
-      replies.push_back(std::move(reply));
-    }
-    begin = end;
-  }
-  return replies;
-}
-
 bool TrialBuild::same_as_parent() const {
   if (failure || !parent) return false;
   return std::all_of(sizes.begin(), sizes.end(), [&](const SizeWeight& each) {

@@ -17,6 +17,7 @@
 #include "profiles/goal_sizes.h"
 #include "worker/build/built_variant.h"
 #include "worker/trial/ahead_builds.h"
+#include "worker/trial/few_at_a_time.h"
 #include "worker/trial/trial_device.h"
 #include "worker/validate/gpu_device.h"
 
@@ -90,21 +91,6 @@ class TrialBuilder {
     v1::BesideTime time;  // without its begin
   };
 
-  // A few of the builder's processes: a trial that comes meanwhile finds others free.
-  class FewAtATime : public Compiler {
-   public:
-    FewAtATime(GpuDevice& device, int most) : device_(device), most_(most) {}
-    absl::StatusOr<v1::BuildReply> Build(const v1::BuildRequest& request, const Stopped& stopped) override {
-      return device_.builder().Build(request, stopped);
-    }
-    std::vector<absl::StatusOr<v1::BuildReply>> BuildBeside(const std::vector<v1::BuildRequest>& requests,
-                                                            const Stopped& stopped) override;
-
-   private:
-    GpuDevice& device_;
-    const int most_;
-  };
-
   absl::StatusOr<AheadVariant> BuildCandidate(Compiler& compiler, const v1::Bundle& bundle, const v1::Variant& variant,
                                               SizesToValidate sizes, const Stopped& stopped);
   absl::Status BuildParent(const v1::Bundle& bundle, const v1::Size& size, const Stopped& stopped, TrialBuild* build);
@@ -125,7 +111,7 @@ class TrialBuilder {
   absl::Mutex mutex_;
   std::list<std::pair<std::string, BuiltSize>> recent_ ABSL_GUARDED_BY(mutex_);  // latest first
   std::deque<AheadTime> ahead_times_ ABSL_GUARDED_BY(mutex_);                    // not reported yet, the latest last
-  FewAtATime few_;
+  FewAtATime few_;     // a trial that comes meanwhile finds others free
   AheadBuilds ahead_;  // the last: its threads use the others
 };
 

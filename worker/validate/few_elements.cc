@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
-#include <string>
 
 #include "kernels/data_type.h"
 #include "kernels/plan.h"
@@ -16,41 +14,76 @@ bool IsOfFew(const v1::PlanTensor& tensor) {
   return IsCompared(tensor.role()) && IsFloat(tensor.type()) && tensor.elements() < kFewElements;
 }
 
+const v1::PlanTensor* FindTensor(const v1::Plan& plan, const std::string& name) {
+  for (const v1::PlanTensor& tensor : plan.tensors()) {
+    if (tensor.name() == name) return &tensor;
+  }
+  return nullptr;
+}
+
+// Whether the reply has the same outputs of each draw, and what they should be.
+bool IsWhole(const std::vector<v1::InputDraw>& draws, const v1::CheckReply& check) {
+  return !draws.empty() && check.errors_size() > 0 && check.references_size() == check.errors_size() &&
+         check.errors_size() % static_cast<int>(draws.size()) == 0;
+}
+
+// Of an output in the calls with own inputs, in order.
+std::vector<double> OwnRms(const std::vector<v1::InputDraw>& draws, const v1::CheckReply& check, int output) {
+  const int outputs = check.errors_size() / static_cast<int>(draws.size());
+  std::vector<double> all;
+  for (size_t draw = 0; draw < draws.size(); ++draw) {
+    const double rms = check.references(static_cast<int>(draw) * outputs + output).rms();
+    if (IsOfOwnFill(draws[draw]) && std::isfinite(rms)) all.push_back(rms);
+  }
+  return all;
+}
+
 }  // namespace
 
 bool MayBeRounding(const v1::Plan& plan, const CheckedCall& call) {
   if (!call.failure || call.failure->check() != v1::CHECK_TOLERANCE || call.check.verdicts_size() > 0) return false;
-  const auto& errors = call.check.errors();
-  return std::all_of(errors.begin(), errors.end(), [](const v1::OutputError& error) { return error.wrong() == 0; }) &&
-         std::any_of(plan.tensors().begin(), plan.tensors().end(), IsOfFew);
+  bool any = false;
+  for (const v1::OutputError& error : call.check.errors()) {
+    const v1::PlanTensor* tensor = FindTensor(plan, error.tensor());
+    if (tensor == nullptr) return false;
+    if (WithinTolerance(error, ToleranceOf(plan, *tensor))) continue;
+    if (error.wrong() > 0 || !IsOfFew(*tensor)) return false;
+    any = true;
+  }
+  return any;
+}
+
+std::vector<double> TypicalRms(const v1::Plan& plan, const std::vector<v1::InputDraw>& draws,
+                               const v1::CheckReply& check) {
+  std::vector<double> typical;
+  if (!IsWhole(draws, check)) return typical;
+  for (int output = 0; output < check.errors_size() / static_cast<int>(draws.size()); ++output) {
+    std::vector<double> all = OwnRms(draws, check, output);
+    const v1::PlanTensor* tensor = FindTensor(plan, check.errors(output).tensor());
+    if (all.size() > 1 && tensor != nullptr && IsOfFew(*tensor)) {
+      std::nth_element(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(all.size() / 2), all.end());
+      all[0] = all[all.size() / 2];
+    }
+    typical.push_back(all.empty() ? 0 : all[0]);
+  }
+  return typical;
 }
 
 void RelateToTypical(const v1::Plan& plan, const std::vector<v1::InputDraw>& draws, v1::CheckReply* check) {
-  if (draws.empty() || check->errors_size() == 0 || check->references_size() != check->errors_size()) return;
-  const size_t outputs = static_cast<size_t>(check->errors_size()) / draws.size();
-  for (const v1::PlanTensor& tensor : plan.tensors()) {
-    if (!IsOfFew(tensor)) continue;
-    double squares = 0, first = 0;
-    int calls = 0;
-    const auto each = [&](const auto& visit) {
-      for (int i = 0; i < check->errors_size(); ++i) {
-        if (check->errors(i).tensor() == tensor.name()) visit(i, IsOfOwnFill(draws[static_cast<size_t>(i) / outputs]));
-      }
-    };
-    each([&](int i, bool own) {
+  const std::vector<double> typical = TypicalRms(plan, draws, *check);
+  const int outputs = static_cast<int>(typical.size());
+  for (int output = 0; output < outputs; ++output) {
+    const v1::PlanTensor* tensor = FindTensor(plan, check->errors(output).tensor());
+    const std::vector<double> own = OwnRms(draws, *check, output);
+    if (tensor == nullptr || !IsOfFew(*tensor) || own.empty()) continue;
+    for (size_t draw = 0; draw < draws.size(); ++draw) {
+      const int i = static_cast<int>(draw) * outputs + output;
       const double rms = check->references(i).rms();
-      if (!own || !std::isfinite(rms)) return;
-      if (calls++ == 0) first = rms;
-      squares += rms * rms;
-    });
-    if (calls == 0) continue;
-    const double typical = std::sqrt(squares / calls);
-    each([&](int i, bool own) {
-      // What the error is relative to: with other inputs at least to what the first call with the own ones gave.
-      const double base = std::max(check->references(i).rms(), own ? 0 : first);
-      if (base > 0 && base < typical)
-        check->mutable_errors(i)->set_relative(check->errors(i).relative() * base / typical);
-    });
+      const double related_to = std::max(rms, IsOfOwnFill(draws[draw]) ? 0 : own[0]);
+      const double now = std::max(rms, typical[static_cast<size_t>(output)]);
+      if (!(related_to > 0) || !std::isfinite(related_to) || !(now > 0)) continue;
+      check->mutable_errors(i)->set_relative(check->errors(i).relative() * related_to / now);
+    }
   }
 }
 

@@ -15,11 +15,16 @@ inline constexpr int64_t kFewElements = 64;
 // So many draws in a row must be off in nothing but the norm of such an output.
 inline constexpr int kRoundingTries = 4;
 
-// The call is off by the norm of an output of few elements alone.
+// The call is off by the norms of outputs of few elements alone.
 bool MayBeRounding(const v1::Plan& plan, const CheckedCall& call);
 
-// Where many calls were checked: errors of outputs of few elements relative to what such an output is in most calls
-// with the bundle's own inputs, where it is smaller than that.
+// Where many calls were checked: what each output is in most calls with the bundle's own inputs, by its root mean
+// square (the median over the calls); of an output of many elements what it is in the first. In the order of outputs.
+std::vector<double> TypicalRms(const v1::Plan& plan, const std::vector<v1::InputDraw>& draws,
+                               const v1::CheckReply& check);
+
+// Makes errors of outputs of few elements relative to what is typical of them, where they are smaller than that in a
+// call. Those of other inputs were relative to the first call with own ones.
 void RelateToTypical(const v1::Plan& plan, const std::vector<v1::InputDraw>& draws, v1::CheckReply* check);
 
 }  // namespace pawl

@@ -6,6 +6,7 @@
 #include "kernels/data_type.h"
 #include "kernels/plan.h"
 #include "kernels/tolerance.h"
+#include "worker/validate/few_elements.h"
 #include "worker/validate/input_draws.h"
 
 namespace pawl {
@@ -101,10 +102,8 @@ absl::StatusOr<std::optional<v1::Failure>> JudgeOtherInputs(GpuDevice& device, c
   const auto own = std::find_if(draws.begin(), draws.end(), IsOfOwnFill);
   if (outputs == 0 || own == draws.end()) return std::nullopt;
   CheckedCallOptions options;
-  for (size_t i = 0; i < outputs; ++i) {
-    const size_t at = static_cast<size_t>(own - draws.begin()) * outputs + i;
-    options.own_rms.push_back(ReferenceAt(check, at).rms());
-  }
+  options.own_rms = TypicalRms(candidate.plan, draws, check);
+  options.own_rms.resize(outputs);
   const BuiltSize other = ForOtherInputs(candidate);
   const StartVariantCheck of_start(device, bundle, start);
   bool doubted = false;

@@ -249,6 +249,16 @@ TEST(CheckTest, NamesTheGpuThatCanNotRunItAndWhy) {
   EXPECT_EQ(Pawl("check --no-build --gpu l4 " + folder.path().string()).exit_code, 1);
 }
 
+TEST(CheckTest, WarnsOfVariantsThatCanNotBeLaunchedAtASmallerSize) {
+  BundleFolder folder;
+  folder.Replace("\"ROWS / (SPLITS - 1)\"", "\"ROWS\"");
+  folder.Replace("ceil_div(COLS, TILE)\", \"ROWS\"", "floor(2 * COLS / TILE)\", \"ROWS\"");  // 0 of 128 at 32 columns
+  const Outcome outcome = Pawl("check --no-build --gpu h200 " + folder.path().string());
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr("variants have no valid geometry; forbid them by a [[constraint]]"));
+  EXPECT_THAT(outcome.err, HasSubstr("TILE=128 at tiny: "));
+}
+
 TEST(CheckTest, CompilesTheStartVariantWhereACompilerIs) {
   BundleFolder folder;
   folder.Replace("\"ROWS / (SPLITS - 1)\"", "\"ROWS\"");
