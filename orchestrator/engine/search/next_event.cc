@@ -44,6 +44,19 @@ v1::Event Paused(const std::string& reason) {
   return event;
 }
 
+// The least time that the work of [work] takes on this GPU, by the best variant's launches; 0: unknown. A plan takes
+// long to make, and this is asked before every choice.
+double FloorUs(const CampaignState& campaign, const v1::Size& size, const GpuSpec& gpu) {
+  const v1::Iteration& best = *campaign.best();
+  const auto [known, is_new] = campaign.search_memo().floors_us.try_emplace({best.number(), size.name()});
+  if (!is_new) return known->second;
+  const v1::Bundle& bundle = campaign.bundle();
+  const absl::StatusOr<v1::Plan> plan =
+      campaign.PlanOf(VariantOf(best), campaign.SourceIdOf(best.number()), size, campaign.gpu());
+  if (plan.ok()) known->second = RooflineFloorUs(*plan, gpu, bundle.work_on_tensor_cores(), bundle.timing());
+  return known->second;
+}
+
 // "2.100 us, within 5 % of the least that the work of [work] takes on this GPU (2.050 us)", of every size of the goal;
 // empty: the best variant is not that near at one of them, or the work or the GPU is unknown. A busy unit proves
 // nothing: it may do more than the work needs.
@@ -60,10 +73,7 @@ std::string AtRoof(const CampaignState& campaign) {
     const auto timed = std::find_if(best.sizes().begin(), best.sizes().end(),
                                     [&](const v1::SizeComparison& one) { return one.size() == at.size; });
     if (size == bundle.sizes().end() || (several && timed == best.sizes().end())) return "";
-    const absl::StatusOr<v1::Plan> plan =
-        campaign.PlanOf(VariantOf(best), campaign.SourceIdOf(best.number()), *size, campaign.gpu());
-    if (!plan.ok()) return "";
-    const double roof_us = RooflineFloorUs(*plan, *gpu, bundle.work_on_tensor_cores(), bundle.timing());
+    const double roof_us = FloorUs(campaign, *size, *gpu);
     const double best_us = several ? timed->time_us() : campaign.summary().best_us();
     if (!(roof_us > 0) || !(best_us > 0) || best_us > (1 + kRoofReach) * roof_us) return "";
     roofs.push_back(

@@ -47,11 +47,17 @@ double CausesMeanAt(const std::vector<KnownCause>& causes, const Point& point) {
   return mean;
 }
 
+const Point& PointIn(const Point& point) { return point; }
+const Point& PointIn(const Observation& observation) { return observation.point; }
+
 // By point and cause: what the cause adds, in its standard deviations.
-MatrixXd CausesOf(const std::vector<KnownCause>& causes, const std::vector<Point>& points, double scale) {
+template <typename At>
+MatrixXd CausesOf(const std::vector<KnownCause>& causes, const std::vector<At>& points, double scale) {
   MatrixXd of(points.size(), causes.size());
   for (size_t c = 0; c < causes.size(); ++c) {
-    for (size_t p = 0; p < points.size(); ++p) of(p, c) = causes[c].sd * SumAt(causes[c].serves, points[p]) / scale;
+    for (size_t p = 0; p < points.size(); ++p) {
+      of(p, c) = causes[c].sd * SumAt(causes[c].serves, PointIn(points[p])) / scale;
+    }
   }
   return of;
 }
@@ -68,12 +74,10 @@ struct Standardised {
     const auto n = static_cast<Eigen::Index>(observations.size());
     values.resize(n);
     variances.resize(n);
-    std::vector<Point> points;
     for (Eigen::Index i = 0; i < n; ++i) {
       const Observation& observation = observations[static_cast<size_t>(i)];
       values[i] = observation.log_speed - CausesMeanAt(known, observation.point);
       variances[i] = observation.variance;
-      points.push_back(observation.point);
     }
     mean = values.mean();
     values.array() -= mean;
@@ -81,7 +85,7 @@ struct Standardised {
     scale = std::sqrt((prior + values.squaredNorm()) / (settings.prior_sd_weight + static_cast<double>(n)));
     values /= scale;
     variances /= scale * scale;
-    causes = CausesOf(known, points, scale);
+    causes = CausesOf(known, observations, scale);
   }
 };
 
@@ -268,11 +272,11 @@ Posterior::Parameters Posterior::Fit(const std::vector<Observation>& observation
   return best;
 }
 
-Posterior::Posterior(std::vector<Observation> observations, const Scales& scales, std::vector<KnownCause> causes,
-                     const Parameters& parameters, const PosteriorSettings& settings)
+Posterior::Posterior(std::shared_ptr<const std::vector<KnownCause>> causes, std::vector<Observation> observations,
+                     const Scales& scales, const Parameters& parameters, const PosteriorSettings& settings)
     : causes_(std::move(causes)) {
   observations = Bounded(std::move(observations), settings.most_observations);
-  const Standardised data(observations, causes_, settings);
+  const Standardised data(observations, *causes_, settings);
   Kernel kernel(observations, scales, data, settings);
   kernel.Set(parameters);
   kernel.Solve();
@@ -307,14 +311,14 @@ MatrixXd Posterior::CovarianceOf(const std::vector<Point>& points) const {
     }
     covariance.col(p) = products + separate_ * sums;
   }
-  if (!causes_.empty()) covariance.noalias() += causes_of_ * CausesOf(causes_, points, scale_).transpose();
+  if (!causes_->empty()) covariance.noalias() += causes_of_ * CausesOf(*causes_, points, scale_).transpose();
   return covariance;
 }
 
 std::vector<Posterior::Normal> Posterior::Predict(const std::vector<Point>& points) const {
   const MatrixXd covariance = CovarianceOf(points);
   const VectorXd means = covariance.transpose() * weights_;
-  const MatrixXd causes = CausesOf(causes_, points, scale_);
+  const MatrixXd causes = CausesOf(*causes_, points, scale_);
   const MatrixXd explained = cholesky_.triangularView<Eigen::Lower>().solve(covariance);
   const double own = joint_ + separate_ * static_cast<double>(correlations_.size()) + nugget_;
   std::vector<Normal> normals;
@@ -326,7 +330,7 @@ std::vector<Posterior::Normal> Posterior::Predict(const std::vector<Point>& poin
   return normals;
 }
 
-double Posterior::CausesMean(const Point& point) const { return CausesMeanAt(causes_, point); }
+double Posterior::CausesMean(const Point& point) const { return CausesMeanAt(*causes_, point); }
 
 double Posterior::Similarity(const Point& a, const Point& b) const {
   double product = 1;
@@ -354,10 +358,10 @@ Posterior::Neighbourhood::Neighbourhood(const Posterior& posterior, const Point&
     product.array() *= correlations.col(v).array();
   }
   VectorXd rest = posterior.separate_ * correlations.rowwise().sum();
-  const size_t causes = posterior.causes_.size();
+  const size_t causes = posterior.causes_->size();
   VectorXd at_centre = VectorXd::Zero(static_cast<Eigen::Index>(causes)), at_place = at_centre;
   if (causes > 0) {
-    at_centre = CausesOf(posterior.causes_, {centre}, posterior.scale_).row(0);
+    at_centre = CausesOf(*posterior.causes_, std::vector<Point>{centre}, posterior.scale_).row(0);
     rest.noalias() += posterior.causes_of_ * at_centre;
   }
   const double own = posterior.joint_ + posterior.separate_ * static_cast<double>(variables) + posterior.nugget_;
@@ -377,7 +381,7 @@ Posterior::Neighbourhood::Neighbourhood(const Posterior& posterior, const Point&
       double variance = own, mean = causes_mean;
       at_place = at_centre;
       for (size_t c = 0; c < causes; ++c) {
-        const KnownCause& cause = posterior.causes_[c];
+        const KnownCause& cause = (*posterior.causes_)[c];
         if (variable >= cause.serves.size()) continue;  // the source that an edit made: no cause is about it
         const std::vector<double>& serves = cause.serves[variable];
         const auto entry = [&](size_t of) { return of < serves.size() ? serves[of] : 0; };

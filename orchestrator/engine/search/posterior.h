@@ -4,6 +4,8 @@
 #undef _res
 #include <Eigen/Core>
 #include <cstddef>
+#include <memory>
+#include <utility>
 #include <vector>
 
 #include "orchestrator/engine/search/point.h"
@@ -66,7 +68,12 @@ class Posterior {
 
   // `observations` oldest first; `parameters` as Fit gave them, perhaps for the earlier ones only.
   Posterior(std::vector<Observation> observations, const Scales& scales, std::vector<KnownCause> causes,
-            const Parameters& parameters, const PosteriorSettings& settings);
+            const Parameters& parameters, const PosteriorSettings& settings)
+      : Posterior(std::make_shared<const std::vector<KnownCause>>(std::move(causes)), std::move(observations), scales,
+                  parameters, settings) {}
+  // With causes that others have, too.
+  Posterior(std::shared_ptr<const std::vector<KnownCause>> causes, std::vector<Observation> observations,
+            const Scales& scales, const Parameters& parameters, const PosteriorSettings& settings);
 
   // A variant and all that differ from it in one variable: the posterior's means, and upper bounds of its standard
   // deviations, from the one observation that says most about the variant. Far cheaper than Predict.
@@ -90,7 +97,7 @@ class Posterior {
   Eigen::MatrixXd CovarianceOf(const std::vector<Point>& points) const;
 
   Places places_;  // of the observations
-  std::vector<KnownCause> causes_;
+  std::shared_ptr<const std::vector<KnownCause>> causes_;
   std::vector<Eigen::MatrixXd> correlations_;  // by variable: of the values at two places
   double joint_ = 0, separate_ = 0, nugget_ = 0;
   double mean_ = 0, scale_ = 1;  // of the observations, without the known causes

@@ -54,9 +54,17 @@ struct Candidate {
 
 // Of a trial.
 struct Outcome {
-  Point point;
-  double valid = 1;  // 0: it was rejected, or a recording lacks it
+  const Point* point;  // of the memo's
+  double valid = 1;    // 0: it was rejected, or a recording lacks it
   double seconds = 0;
+};
+
+// Points by what they are, not by where they lie: most are the memo's.
+struct PointHash {
+  size_t operator()(const Point* point) const { return SearchMemo::Hash()(*point); }
+};
+struct SamePoint {
+  bool operator()(const Point* a, const Point* b) const { return *a == *b; }
 };
 
 // The number of observations to which the parameters are fitted when there are this many.
@@ -108,7 +116,8 @@ class Ranker {
     ReadIterations();
     ReadInertness();
     FindParents();
-    posterior_.emplace(observations_, scales_, rules_.causes(), Parameters(), settings_.posterior);
+    const Posterior::Parameters& parameters = Parameters();
+    posterior_.emplace(rules_.shared_causes(), std::move(observations_), scales_, parameters, settings_.posterior);
     for (uint32_t parent = 0; parent < parents_.size(); ++parent) AddProspects(parent);
     SetAim();
     ExamineFirstParent();
@@ -124,9 +133,6 @@ class Ranker {
   Point Extended(Point point, int source) const {
     if (sources_ > 1) point.push_back(static_cast<uint16_t>(source));
     return point;
-  }
-  Point PointAt(const v1::Iteration& iteration) const {
-    return Extended(PointOf(bundle_, iteration.variant()), campaign_.SourceIdOf(iteration.number()));
   }
   // The iteration's variant has the same variables and constraints as the best one.
   bool InSpace(int iteration) const {
@@ -168,18 +174,21 @@ class Ranker {
       for (int i = 0; i < sources_; ++i) scale.push_back(i);
     }
     std::vector<std::optional<Point>>& known = Memo().iterations;
+    while (known.size() < campaign_.iterations().size()) {
+      const v1::Iteration& next = campaign_.iterations()[known.size()];
+      known.push_back(Placed(next.number(), next.variant()));
+    }
+    tried_.reserve(known.size() + campaign_.open_trials().size());
     for (const v1::Iteration& iteration : campaign_.iterations()) {
-      const auto at = static_cast<size_t>(&iteration - campaign_.iterations().data());
-      if (at == known.size()) known.push_back(Placed(iteration.number(), iteration.variant()));
-      const std::optional<Point>& point = known[at];
+      const std::optional<Point>& point = known[static_cast<size_t>(&iteration - campaign_.iterations().data())];
       if (!point || campaign_.IsUnknown(iteration)) continue;
-      tried_[*point] = iteration.number();
+      tried_[&*point] = iteration.number();
       double seconds = 0;
       for (const v1::StageTime& stage : iteration.stages()) seconds += stage.seconds();
       // One with its parent's code was built and not measured: it does not say what a trial costs.
       if (&campaign_.CodeOf(iteration) != &iteration && iteration.interval().pairs() == 0) seconds = 0;
       const bool valid = campaign_.IsMeasured(iteration);
-      outcomes_.push_back({*point, valid ? 1.0 : 0.0, seconds});
+      outcomes_.push_back({&*point, valid ? 1.0 : 0.0, seconds});
       if (valid) observations_.push_back({*point, LogOf(iteration), VarianceOf(iteration.interval())});
     }
     if (outcomes_.size() > kMostOutcomes) outcomes_.erase(outcomes_.begin(), outcomes_.end() - kMostOutcomes);
@@ -196,7 +205,7 @@ class Ranker {
       if (planned.purpose() != v1::TRIAL_PURPOSE_ITERATION || !planned.has_parent()) continue;
       const std::optional<Point> point = Placed(planned.iteration(), planned.variant().values());
       if (!point) continue;
-      tried_[*point] = planned.iteration();
+      tried_[&open_points_.emplace_back(*point)] = planned.iteration();
       observations_.push_back({*point, LogOf(*campaign_.Find(planned.parent())), 0});
     }
   }
@@ -250,9 +259,11 @@ class Ranker {
       const bool parent = &iteration != &best_ && campaign_.IsMeasured(iteration) && InSpace(iteration.number());
       if (parent) parents_.push_back(&iteration);
     }
-    std::stable_sort(parents_.begin(), parents_.end(), [this](const v1::Iteration* a, const v1::Iteration* b) {
-      return campaign_.SpeedupOf(*a) > campaign_.SpeedupOf(*b);
-    });
+    std::vector<std::pair<double, const v1::Iteration*>> by_speed;
+    by_speed.reserve(parents_.size());
+    for (const v1::Iteration* parent : parents_) by_speed.emplace_back(campaign_.SpeedupOf(*parent), parent);
+    std::stable_sort(by_speed.begin(), by_speed.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+    for (size_t i = 0; i < parents_.size(); ++i) parents_[i] = by_speed[i].second;
     parents_.insert(parents_.begin(), &best_);
     std::unordered_map<const v1::Iteration*, std::vector<const v1::Iteration*>> twins;  // by what has their code
     if (campaign_.HasTwins()) {
@@ -286,7 +297,8 @@ class Ranker {
   }
 
   void AddProspects(uint32_t parent) {
-    const Point& centre = points_.emplace_back(PointAt(*parents_[parent]));
+    const auto at = static_cast<size_t>(parents_[parent] - campaign_.iterations().data());
+    const Point& centre = points_.emplace_back(*Memo().iterations[at]);  // parents are of this space
     const Posterior::Neighbourhood neighbourhood(*posterior_, centre);
     for (uint16_t v = 0; v < bundle_.variables_size(); ++v) {
       for (uint16_t place = 0; place < PlacesOf(v); ++place) {
@@ -327,7 +339,7 @@ class Ranker {
     for (const Prospect& prospect : prospects_) {
       if (prospect.parent != 0) break;
       Point point = PointOfProspect(prospect);
-      if (const auto tried = tried_.find(point); tried != tried_.end()) {
+      if (const auto tried = tried_.find(&point); tried != tried_.end()) {
         if (parents_[0] == &best_) {
           tried_around_.push_back({ChangeOf(0, prospect.variable, prospect.place), tried->second});
         }
@@ -352,7 +364,7 @@ class Ranker {
       if (examined == settings_.examined || prospect.most <= most_aimed_) break;
       Point point = PointOfProspect(prospect);
       // Several parents may lead to a variant. It is the change of the first one.
-      if (tried_.contains(point) || !seen_.insert(point).second || !Refusal(point).empty()) continue;
+      if (tried_.contains(&point) || !seen_.insert(point).second || !Refusal(point).empty()) continue;
       block.push_back(&AddCandidate(prospect, std::move(point)));
       ++examined;
       if (block.size() < kBlock) continue;
@@ -403,12 +415,12 @@ class Ranker {
       candidate->same_code = same;
       candidate->twin = iteration;
     };
-    for (const auto& [point, iteration] : tried_) consider(point, iteration);
+    for (const auto& [point, iteration] : tried_) consider(*point, iteration);
     const auto original = originals_.find(candidate->parent);
     if (original == originals_.end()) return;
     Point first = points_[original->second];
     first[candidate->variable] = candidate->point[candidate->variable];
-    if (Refusal(first).empty() && !tried_.contains(first)) consider(first, -1);
+    if (Refusal(first).empty() && !tried_.contains(&first)) consider(first, -1);
   }
 
   // Probability that both have the same code; 0 where they differ in a variable that was not seen to do nothing.
@@ -490,7 +502,7 @@ class Ranker {
     double valid = 1, seconds = average_seconds_;
     double weights = 1, time_weights = 1;
     for (const Outcome& outcome : outcomes_) {
-      const double similarity = posterior_->Similarity(point, outcome.point), weight = similarity * similarity;
+      const double similarity = posterior_->Similarity(point, *outcome.point), weight = similarity * similarity;
       weights += weight;
       valid += weight * outcome.valid;
       if (!(outcome.seconds > 0) || outcome.valid == 0) continue;
@@ -516,7 +528,7 @@ class Ranker {
         if (wanted->variable == candidate->variable) continue;
         Point both = candidate->point;
         both[wanted->variable] = wanted->point[wanted->variable];
-        if (tried_.contains(both) || IsNear(both) || !Refusal(both).empty()) continue;
+        if (tried_.contains(&both) || IsNear(both) || !Refusal(both).empty()) continue;
         points.push_back(both);
         unlocked.push_back(wanted);
       }
@@ -554,15 +566,24 @@ class Ranker {
   Ranking Collected() {
     Ranking ranking;
     ranking.tried_around = std::move(tried_around_);
+    const auto rate_of = [](const Candidate& candidate) {
+      return candidate.score.seconds() > 0 ? candidate.aimed / candidate.score.seconds() : RankedChange().rate;
+    };
+    std::vector<std::pair<double, Candidate*>> by_rate;
     for (Candidate& candidate : candidates_) {
-      if (!candidate.examined && candidate.parent != 0) continue;
+      if (candidate.examined || candidate.parent == 0) by_rate.emplace_back(rate_of(candidate), &candidate);
+    }
+    std::stable_sort(by_rate.begin(), by_rate.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+    ranking.changes.reserve(by_rate.size());
+    for (const auto& [rate, each] : by_rate) {
+      Candidate& candidate = *each;
       RankedChange& ranked = ranking.changes.emplace_back();
       const uint16_t place = candidate.point[candidate.variable];
       ranked.parent = parents_[candidate.parent]->number();
       ranked.change = ChangeOf(candidate.parent, candidate.variable, place);
       ranked.score = std::move(candidate.score);
       ranked.log_speed = candidate.log_speed;
-      if (ranked.score.seconds() > 0) ranked.rate = candidate.aimed / ranked.score.seconds();
+      ranked.rate = rate;
       ranked.examined = candidate.examined;
       ranked.refused = std::move(candidate.refused);
       if (ranked.parent == best_.number()) ranked.served = rules_.ServedBy(candidate.variable, place);
@@ -570,8 +591,6 @@ class Ranker {
       ranked.same_code = candidate.same_code;
       ranked.twin = candidate.twin;
     }
-    std::stable_sort(ranking.changes.begin(), ranking.changes.end(),
-                     [](const RankedChange& a, const RankedChange& b) { return a.rate > b.rate; });
     return ranking;
   }
 
@@ -591,7 +610,8 @@ class Ranker {
   std::vector<Posterior::Observation> observations_;
   std::vector<Outcome> outcomes_;
   double average_seconds_ = 1;
-  std::unordered_map<Point, int, SearchMemo::Hash> tried_;  // iteration
+  std::deque<Point> open_points_;                                      // of trials
+  std::unordered_map<const Point*, int, PointHash, SamePoint> tried_;  // iteration
   size_t measured_ = 0;  // of the observations: those that follow are supposed of open trials
   std::vector<const v1::Iteration*> parents_;
   std::vector<Point> points_;                     // of the parents

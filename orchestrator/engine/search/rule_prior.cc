@@ -63,7 +63,8 @@ bool IsEmpty(const PlaceTable& table) {
 RulePrior::RulePrior(std::vector<v1::Finding> findings, const v1::Bundle& bundle, const Point& best,
                      const google::protobuf::RepeatedPtrField<v1::Pattern>& patterns, const std::string& architecture,
                      const RulePriorSettings& settings)
-    : findings_(std::move(findings)) {
+    : settings_(settings), findings_(std::move(findings)) {
+  std::vector<KnownCause> causes;
   for (const v1::Finding& finding : findings_) {
     // The first effect that a rule lists is the one that its author would try first.
     double order = 1;
@@ -73,16 +74,18 @@ RulePrior::RulePrior(std::vector<v1::Finding> findings, const v1::Bundle& bundle
       if (IsEmpty(serves)) continue;
       const Worth worth = WorthOf(patterns, finding.rule(), effect, architecture, bundle.name(), prior, settings);
       const double sd = settings.sd * std::sqrt(settings.trials / (settings.trials + worth.trials));
-      causes_.push_back({.serves = std::move(serves), .worth = worth.mean, .sd = sd});
+      causes.push_back({.serves = std::move(serves), .worth = worth.mean, .sd = sd});
       sources_.push_back({&finding, effect});
       worths_.push_back(prior);
     }
   }
-  if (settings.launch > 0) AddLaunches(bundle, best, settings.launch);
+  if (settings.launch > 0) AddLaunches(bundle, best, settings.launch, &causes);
+  causes_ = std::make_shared<const std::vector<KnownCause>>(std::move(causes));
 }
 
 // The one cause that counts in both directions.
-void RulePrior::AddLaunches(const v1::Bundle& bundle, const Point& best, double worth) {
+void RulePrior::AddLaunches(const v1::Bundle& bundle, const Point& best, double worth,
+                            std::vector<KnownCause>* causes) {
   v1::Finding any;
   any.set_severity(1);
   v1::Effect fewer, more;
@@ -96,29 +99,29 @@ void RulePrior::AddLaunches(const v1::Bundle& bundle, const Point& best, double 
     for (size_t place = 0; place < table[v].size(); ++place) table[v][place] -= against[v][place];
   }
   if (IsEmpty(table)) return;
-  causes_.push_back({.serves = std::move(table), .worth = worth, .sd = worth});
+  causes->push_back({.serves = std::move(table), .worth = worth, .sd = worth});
   sources_.push_back({nullptr, fewer});
   worths_.push_back(worth);
 }
 
 double RulePrior::Rules(const Point& point) const {
   double mean = 0;
-  for (size_t c = 0; c < causes_.size(); ++c) mean += worths_[c] * SumAt(causes_[c].serves, point);
+  for (size_t c = 0; c < causes().size(); ++c) mean += worths_[c] * SumAt(causes()[c].serves, point);
   return mean;
 }
 
 double RulePrior::Patterns(const Point& point) const {
   double mean = 0;
-  for (const KnownCause& cause : causes_) mean += cause.worth * SumAt(cause.serves, point);
+  for (const KnownCause& cause : causes()) mean += cause.worth * SumAt(cause.serves, point);
   return mean - Rules(point);
 }
 
 RulePrior::Served RulePrior::ServedBy(size_t variable, uint16_t place) const {
   Served served;
   double most = 0;
-  for (size_t c = 0; c < causes_.size(); ++c) {
-    const std::vector<double>& places = causes_[c].serves[variable];
-    const double gain = place < places.size() ? std::max(causes_[c].worth, 1e-3) * places[place] : 0;
+  for (size_t c = 0; c < causes().size(); ++c) {
+    const std::vector<double>& places = causes()[c].serves[variable];
+    const double gain = place < places.size() ? std::max(causes()[c].worth, 1e-3) * places[place] : 0;
     if (sources_[c].finding == nullptr || gain <= most) continue;
     most = gain;
     served = sources_[c];

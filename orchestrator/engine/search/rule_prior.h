@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,8 @@ struct RulePriorSettings {
   // Trials that the estimate of a wider group counts as: all architectures, this one, this bundle.
   double trials = 6;
   double most_gain = 0.5;  // log speedups of patterns are clipped here: an extreme gain of one kernel does not transfer
+
+  bool operator==(const RulePriorSettings&) const = default;
 };
 
 // What findings of the best variant's evidence say about other variants, before anything is measured. Every effect that
@@ -34,7 +37,9 @@ class RulePrior {
   RulePrior(const RulePrior&) = delete;  // its parts point to its findings
 
   const std::vector<v1::Finding>& findings() const { return findings_; }
-  const std::vector<KnownCause>& causes() const { return causes_; }
+  const std::vector<KnownCause>& causes() const { return *causes_; }
+  const std::shared_ptr<const std::vector<KnownCause>>& shared_causes() const { return causes_; }
+  const RulePriorSettings& settings() const { return settings_; }
 
   // Expected log speedup over the best variant: by the findings alone, and what patterns add to that.
   double Rules(const Point& point) const;
@@ -51,10 +56,11 @@ class RulePrior {
   const v1::Finding* GridTooSmall() const;
 
  private:
-  void AddLaunches(const v1::Bundle& bundle, const Point& best, double worth);
+  void AddLaunches(const v1::Bundle& bundle, const Point& best, double worth, std::vector<KnownCause>* causes);
 
+  const RulePriorSettings settings_;
   std::vector<v1::Finding> findings_;
-  std::vector<KnownCause> causes_;
+  std::shared_ptr<const std::vector<KnownCause>> causes_;
   std::vector<Served> sources_;  // of the causes; their findings are in findings_, null for that of launches
   std::vector<double> worths_;   // of the causes, without patterns
 };

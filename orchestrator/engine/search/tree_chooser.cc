@@ -40,15 +40,37 @@ int64_t BlocksOf(const CampaignState& campaign, const v1::Variant& variant, int 
   return known->second;
 }
 
-std::vector<v1::Finding> FindingsOf(const CampaignState& campaign, const DecisionTree& tree, int iteration) {
+const std::vector<v1::Finding>& FindingsOf(const CampaignState& campaign, const DecisionTree& tree, int iteration) {
+  static const std::vector<v1::Finding>& none = *new std::vector<v1::Finding>;
   const v1::Evidence* evidence = campaign.EvidenceOf(iteration);
-  if (evidence == nullptr) return {};
+  if (evidence == nullptr) return none;
   SearchMemo& memo = campaign.search_memo();
-  if (memo.tree != &tree) memo.findings.clear();
+  if (memo.tree != &tree) {
+    memo.findings.clear();
+    memo.rules.reset();
+  }
   memo.tree = &tree;
   const auto [known, is_new] = memo.findings.try_emplace(iteration);
   if (is_new) known->second = tree.Diagnose(*evidence, campaign.gpu());
   return known->second;
+}
+
+// Of the best variant. It changes when another variant is the best.
+std::shared_ptr<const RulePrior> RulesOf(const CampaignState& campaign, const DecisionTree& tree,
+                                         const RulePriorSettings& settings) {
+  const v1::Iteration& best = *campaign.best();
+  const std::vector<v1::Finding>& findings = FindingsOf(campaign, tree, best.number());
+  const bool known = campaign.EvidenceOf(best.number()) != nullptr;  // it does not change any more
+  SearchMemo& memo = campaign.search_memo();
+  if (known && memo.rules != nullptr && memo.rules_of == best.number() && memo.rules->settings() == settings) {
+    return memo.rules;
+  }
+  const v1::Bundle& bundle = campaign.BundleAt(best.number());
+  auto rules = std::make_shared<const RulePrior>(findings, bundle, PointOf(bundle, best.variant()), campaign.patterns(),
+                                                 SmArchitecture(campaign.gpu()), settings);
+  memo.rules = known ? rules : nullptr;
+  memo.rules_of = best.number();
+  return rules;
 }
 
 std::string EffectText(const v1::Effect& effect) {
@@ -184,8 +206,8 @@ std::optional<Choice> TreeChooser::Next(const CampaignState& campaign) const {
   const v1::GpuInfo& gpu = campaign.gpu();
   const int source = campaign.SourceIdOf(best->number());
   const v1::Bundle& bundle = campaign.BundleOf(source);
-  const RulePrior rules(FindingsOf(campaign, tree_, best->number()), bundle, PointOf(bundle, best->variant()),
-                        campaign.patterns(), SmArchitecture(gpu), settings_.rules);
+  const std::shared_ptr<const RulePrior> shared = RulesOf(campaign, tree_, settings_.rules);
+  const RulePrior& rules = *shared;
   const Ranking ranking = RankChanges(campaign, rules, settings_.ranking);
 
   const v1::Finding* grid = rules.GridTooSmall();

@@ -25,6 +25,8 @@
 
 namespace pawl {
 
+class RulePrior;
+
 // A point in time. Durations come from `served`, the time for which orchestrators have served, where both ends have
 // it: a clock that is set and an outage count for nothing. Version 0.1.0 wrote events without it.
 struct Moment {
@@ -85,8 +87,11 @@ struct SearchMemo {
   std::unordered_map<Places, std::string, Hash> refused;  // why it can't be tried; empty: it can
   std::unordered_map<Places, int64_t, Hash> blocks;       // of a variant, with its source's number behind it
   std::unordered_map<Places, std::string, Hash> plans;    // of a variant at the leg's sizes, serialized; empty: none
-  const void* tree = nullptr;                             // the decision tree of `findings`
+  const void* tree = nullptr;                             // the decision tree of `findings` and `rules`
   std::map<int, std::vector<v1::Finding>> findings;       // by iteration, whose evidence does not change any more
+  int rules_of = -1;                                      // the iteration whose findings `rules` are of
+  std::shared_ptr<const RulePrior> rules;
+  std::map<std::pair<int, std::string>, double> floors_us;  // by iteration and size: RooflineFloorUs; 0: unknown
 };
 
 // One campaign, as its events made it. Apply is the only way it changes, so the same events give the same campaign.
