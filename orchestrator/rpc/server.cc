@@ -233,6 +233,11 @@ class RunningServer final : public Server {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Server>> Server::Start(Store& store, const ServerOptions& options) {
+#ifdef NDEBUG
+  // Distributions build abseil with its search for lock cycles, which is under one lock for the whole process. Debug
+  // builds and their tests keep it.
+  absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
+#endif
   absl::StatusOr<ProfileSet> profiles =
       options.profiles.empty() ? ProfileSet::Default() : ProfileSet::Load(options.profiles);
   if (!profiles.ok()) return profiles.status();
