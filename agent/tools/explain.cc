@@ -7,6 +7,7 @@
 #include "agent/tools/tool.h"
 #include "base/names/resource_name.h"
 #include "base/names/utf8.h"
+#include "base/revision/revision.h"
 #include "report/words.h"
 
 namespace pawl {
@@ -53,7 +54,7 @@ void AddMeasurement(const v1::Iteration& iteration, Json* result) {
   Json stages = Json::object();
   for (const auto& [stage, seconds] : took) stages[StageWord(stage)] = Rounded(seconds);
   if (!stages.empty()) (*result)["stageSeconds"] = std::move(stages);
-  AddText("notes", iteration.notes(), result);
+  AddText("notes", NotesOf(iteration), result);
 }
 
 }  // namespace

@@ -33,6 +33,29 @@ void ReviseIteration(const v1::RevisedIteration& revision, v1::Iteration* iterat
     const std::string between = iteration->notes().empty() ? "" : "; ";
     iteration->set_notes(iteration->notes() + between + revision.notes());
   }
+  if (revision.has_unsanitized()) iteration->set_unsanitized(revision.unsanitized());
+}
+
+v1::RevisedIteration Unrevised(const v1::Iteration& iteration) {
+  v1::RevisedIteration revised;
+  revised.set_number(iteration.number());
+  revised.set_verdict(iteration.verdict());
+  revised.set_reason(iteration.reason());
+  revised.set_speedup_over_start(iteration.speedup_over_start());
+  revised.set_speedup_over_baseline(iteration.speedup_over_baseline());
+  return revised;
+}
+
+bool IsOfSanitizer(const v1::TrialFinished& finished) {
+  const bool revises_only = !finished.has_iteration() && !finished.has_total_gain() && !finished.has_verification();
+  const bool says_so =
+      !finished.revised().empty() && finished.revised(0).has_unsanitized() && !finished.revised(0).unsanitized();
+  return revises_only && (says_so || !finished.result().sanitized_variants().empty());
+}
+
+std::string NotesOf(const v1::Iteration& iteration) {
+  if (!iteration.unsanitized() || iteration.verdict() != v1::KEPT) return iteration.notes();
+  return iteration.notes() + (iteration.notes().empty() ? "" : "; ") + "compute-sanitizer has not run over it yet";
 }
 
 bool AwaitsComparison(const v1::Iteration& iteration) {

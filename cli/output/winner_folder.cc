@@ -8,6 +8,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "base/revision/revision.h"
 #include "cli/text/campaign_text.h"
 #include "cli/text/json_line.h"
 #include "cli/text/words.h"
@@ -114,7 +115,9 @@ std::string Page(const v1::BestVariant& best, const v1::Campaign& campaign, cons
         "The source may be compiled for one size (SIZE_* macros): a program or an extension then says which.\n\n");
   }
   absl::StrAppend(&text, "Kept changes, one at a time:\n\n```\n", PathText(path), "```\n\n");
-  if (!iteration.notes().empty()) absl::StrAppend(&text, "Checks that were left out: ", iteration.notes(), ".\n\n");
+  if (const std::string left_out = NotesOf(iteration); !left_out.empty()) {
+    absl::StrAppend(&text, "Checks that were left out: ", left_out, ".\n\n");
+  }
   absl::StrAppend(&text, "GPU ", iteration.gpu().name(), ", driver ", iteration.gpu().driver_version(), ", NVRTC ",
                   iteration.toolchain().nvrtc(), ".\n");
   return text;

@@ -1,6 +1,7 @@
 #include "cli/text/campaign_text.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "absl/strings/str_cat.h"
@@ -32,6 +33,17 @@ std::string GoalSize(const v1::Campaign& campaign) {
 std::string BestSize(const v1::Campaign& campaign) {
   const bool in_leg = campaign.legs_size() > 1 && !campaign.has_end_time();
   return in_leg ? absl::StrCat(" at ", campaign.legs(campaign.legs_size() - 1).goal().size()) : GoalSize(campaign);
+}
+
+// Start and best were timed in different trials, and perhaps with different data: where that shows, also the time that
+// goes with the speedup.
+std::string Start(const v1::Campaign& campaign) {
+  constexpr double kAlike = 0.05;
+  const std::string text = absl::StrCat(TimeText(campaign.start_us()), GoalSize(campaign));
+  const double beside_best = campaign.best_us() * campaign.speedup_over_start();
+  const bool one_size = campaign.spec().goal().sizes_size() < 2 && campaign.legs_size() < 2;
+  if (!one_size || !(beside_best > 0) || std::abs(beside_best / campaign.start_us() - 1) < kAlike) return text;
+  return absl::StrCat(text, ", measured alone; beside the best variant ", TimeText(beside_best));
 }
 
 std::string Baseline(const v1::Campaign& campaign) {
@@ -125,7 +137,7 @@ std::string SummaryText(const v1::Campaign& campaign, const std::vector<v1::Iter
                       campaign.dollars() > 0 ? absl::StrFormat(", %.2f dollars", campaign.dollars()) : ""));
   }
   Line(&text, "baseline", Baseline(campaign));
-  if (campaign.start_us() > 0) Line(&text, "start", absl::StrCat(TimeText(campaign.start_us()), GoalSize(campaign)));
+  if (campaign.start_us() > 0) Line(&text, "start", Start(campaign));
   if (Improved(campaign)) {
     Line(&text, "best",
          absl::StrCat(TimeText(campaign.best_us()), BestSize(campaign), "  iteration ", campaign.best(),

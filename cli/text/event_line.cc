@@ -6,6 +6,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "base/names/resource_name.h"
+#include "base/revision/revision.h"
 #include "cli/text/iteration_line.h"
 #include "cli/text/layout.h"
 #include "cli/text/situation_text.h"
@@ -49,6 +50,34 @@ std::string SubmittedText(const v1::Event& event) {
                       limits.empty() ? "" : "; ", absl::StrJoin(limits, ", "));
 }
 
+// "iterations 3, 5 and 8".
+template <typename Numbers>
+std::string IterationsText(const Numbers& numbers) {
+  std::string text = numbers.size() == 1 ? "iteration " : "iterations ";
+  int at = 0;
+  for (const int number : numbers) {
+    if (at > 0) text += at + 1 == static_cast<int>(numbers.size()) ? " and " : ", ";
+    absl::StrAppend(&text, number);
+    ++at;
+  }
+  return text;
+}
+
+std::string SanitizedText(const v1::TrialFinished& finished) {
+  std::vector<int> passed, rejected;
+  std::string why;
+  for (const v1::RevisedIteration& revised : finished.revised()) {
+    const bool kept = revised.verdict() == v1::KEPT;
+    (kept ? passed : rejected).push_back(revised.number());
+    if (why.empty()) why = kept ? revised.notes() : revised.failure().message();
+  }
+  std::vector<std::string> parts;
+  if (!passed.empty()) parts.push_back(absl::StrCat("it finds nothing in ", IterationsText(passed)));
+  if (!rejected.empty()) parts.push_back(absl::StrCat("rejected: ", IterationsText(rejected)));
+  if (!why.empty()) parts.push_back(why);
+  return absl::StrCat("      compute-sanitizer: ", absl::StrJoin(parts, "; "));
+}
+
 std::string PlannedText(const v1::TrialPlanned& planned) {
   if (planned.purpose() == v1::TRIAL_PURPOSE_VERIFY) {
     return absl::StrFormat("%4d  verifying: build and measure again", planned.iteration());
@@ -59,6 +88,9 @@ std::string PlannedText(const v1::TrialPlanned& planned) {
   if (planned.purpose() == v1::TRIAL_PURPOSE_END) {
     return absl::StrFormat("%4d  comparing the end of an expedition with the best variant, iteration %d",
                            planned.iteration(), planned.parent());
+  }
+  if (planned.purpose() == v1::TRIAL_PURPOSE_SANITIZE) {
+    return absl::StrCat("      running compute-sanitizer over ", IterationsText(planned.unsanitized()));
   }
   std::string why = planned.why();
   if (why.empty() && planned.has_finding()) why = planned.finding().text();
@@ -84,6 +116,7 @@ std::string LostText(const v1::LeaseLost& lost) {
 
 std::string FinishedText(const v1::TrialFinished& finished, int width) {
   if (finished.has_total_gain()) return TotalGainText(finished.total_gain());
+  if (IsOfSanitizer(finished)) return SanitizedText(finished);
   if (!finished.has_verification() && !finished.has_iteration() && finished.revised_size() == 1) {
     const v1::RevisedIteration& end = finished.revised(0);
     return absl::StrFormat("%4d  %s  %s", end.number(), end.verdict() == v1::KEPT ? "kept" : "reverted", end.reason());

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "base/revision/revision.h"
 #include "cli/text/explanation.h"
 #include "cli/text/iteration_text.h"
 #include "cli/text/layout.h"
@@ -123,7 +124,7 @@ class Explanation {
                                   of_.failure().message()));
     }
     Line("stages", StagesText(of_));
-    Line("notes", of_.notes());
+    Line("notes", NotesOf(of_));
   }
 
   std::string TimeLine() const {

@@ -4,10 +4,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "base/faults/fault_point.h"
 #include "base/hash/hash.h"
 #include "base/names/resource_name.h"
+#include "base/revision/revision.h"
 #include "kernels/bundle_message.h"
 #include "kernels/read/implementation.h"
 #include "kernels/variable_values.h"
@@ -54,6 +56,10 @@ std::string EventText(const v1::Event& event, int iteration) {
         return absl::StrCat(campaign, "/iterations/", planned.iteration(), " to be compared with iteration ",
                             planned.parent(), ", the best, by trial ", planned.trial());
       }
+      if (planned.purpose() == v1::TRIAL_PURPOSE_SANITIZE) {
+        return absl::StrCat(campaign, "/iterations/", absl::StrJoin(planned.unsanitized(), ","),
+                            " to be run under compute-sanitizer, by trial ", planned.trial());
+      }
       return absl::StrCat(campaign, "/iterations/", planned.iteration(), verify ? " to be verified: " : " planned: ",
                           planned.has_change() ? ChangeText(planned.change()) : "start variant",
                           planned.has_parent() ? absl::StrCat(" from ", planned.parent()) : "", ", by trial ",
@@ -76,6 +82,12 @@ std::string EventText(const v1::Event& event, int iteration) {
         return absl::StrFormat("%s/iterations/%d against the start: %.4gx measured, %.4gx estimated from the steps; %s",
                                campaign, total.iteration(), total.speedup_over_start(), total.multiplied(),
                                total.interval().reason());
+      }
+      if (IsOfSanitizer(event.finished())) {
+        return absl::StrCat(campaign, " under compute-sanitizer: ",
+                            absl::StrJoin(event.finished().revised(), ", ", [](std::string* out, const auto& one) {
+                              absl::StrAppend(out, one.number(), " ", v1::Verdict_Name(one.verdict()));
+                            }));
       }
       if (!event.finished().has_iteration() && event.finished().revised_size() == 1) {
         const v1::RevisedIteration& end = event.finished().revised(0);
@@ -126,9 +138,9 @@ void Committer::Add(Step* step, CampaignState* campaign, v1::Event event) {
   if (const std::string& source = event.planned().patched_source(); !source.empty()) {
     step->writes.blobs.push_back({v1::Blob::SOURCE, Sha256(source), source});
   }
-  for (const int taken_back : event.finished().total_gain().taken_back()) {
-    const v1::Iteration* kept = campaign->Find(taken_back);
-    if (kept == nullptr) continue;
+  for (const v1::RevisedIteration& revised : event.finished().revised()) {
+    const v1::Iteration* kept = campaign->Find(revised.number());
+    if (kept == nullptr || kept->verdict() != v1::KEPT || revised.verdict() == v1::KEPT) continue;
     state_.patterns.TakenBack(*kept, campaign->summary().bundle(), SmArchitecture(campaign->gpu()), &step->writes);
   }
   campaign->Apply(event);

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/names/resource_name.h"
 #include "orchestrator/core/errors.h"
+#include "orchestrator/engine/verdict/sanitized.h"
 #include "orchestrator/engine/verdict/verdict.h"
 
 namespace pawl {
@@ -13,7 +14,7 @@ namespace {
 
 // The end of a trial that can't be run. `why` is for a verification, `lost` for the others.
 v1::Event PutTrialAside(const CampaignState& campaign, const OpenTrial& open, const std::string& lost,
-                        const std::string& why, absl::Time now) {
+                        const std::string& why, const Gates& gates, absl::Time now) {
   v1::Event event;
   v1::TrialFinished& finished = *event.mutable_finished();
   finished.set_trial(open.planned.trial());
@@ -26,6 +27,10 @@ v1::Event PutTrialAside(const CampaignState& campaign, const OpenTrial& open, co
     total.mutable_interval()->set_reason(lost);
   } else if (open.planned.purpose() == v1::TRIAL_PURPOSE_END) {
     *finished.add_revised() = UncomparedEnd(campaign, open.planned, lost);
+  } else if (open.planned.purpose() == v1::TRIAL_PURPOSE_SANITIZE) {
+    for (v1::RevisedIteration& revised : UnsanitizedFor(campaign, open.planned, lost, gates)) {
+      *finished.add_revised() = std::move(revised);
+    }
   } else if (open.planned.purpose() == v1::TRIAL_PURPOSE_VERIFY) {
     finished.mutable_verification()->set_iteration(open.planned.iteration());
     finished.mutable_verification()->set_text(why);
@@ -97,7 +102,7 @@ void Leases::Lose(Step* step, TrialKey key, v1::LeaseLost::Reason reason, const 
     const std::string why = too_many_faults ? absl::StrCat("put aside: it failed ", open.host_faults,
                                                            " times, the last time on ", before.worker, ": ", message)
                                             : lost;
-    committer_.Add(step, &campaign, PutTrialAside(campaign, open, lost, why, step->now));
+    committer_.Add(step, &campaign, PutTrialAside(campaign, open, lost, why, options_.profiles->gates, step->now));
   } else if (too_many_faults) {
     pause(absl::StrCat("trial ", key.second, " failed ", open.host_faults,
                        " times because of the machine, the last time on ", before.worker, ": ", message,

@@ -66,6 +66,12 @@ v1::Trial TrialOf(const CampaignState& campaign, const OpenTrial& open) {
   if (planned.has_noise()) *trial.mutable_noise() = planned.noise();
   *trial.mutable_hand_off() = planned.hand_off();
   trial.set_interim(planned.interim());
+  for (const int number : planned.unsanitized()) {
+    v1::UnsanitizedVariant& kept = *trial.add_unsanitized();
+    kept.set_iteration(number);
+    *kept.mutable_variant() = VariantOf(*campaign.Find(number));
+    if (campaign.SourceIdOf(number) > 0) kept.set_patched_source(campaign.SourceOf(number));
+  }
   trial.set_step(planned.purpose() == v1::TRIAL_PURPOSE_ITERATION && planned.expedition());
   AddWitness(campaign, planned, &trial);
   return trial;

@@ -11,6 +11,7 @@
 #include "kernels/space.h"
 #include "orchestrator/core/errors.h"
 #include "orchestrator/core/orchestrator.h"
+#include "orchestrator/engine/verdict/sanitized.h"
 #include "orchestrator/engine/verdict/seat.h"
 #include "orchestrator/engine/verdict/verdict.h"
 #include "orchestrator/security/tokens.h"
@@ -254,6 +255,11 @@ absl::Status Orchestrator::CompleteOne(Step* step, const v1::CompleteTrialReques
       }
     } else if (open.planned.purpose() == v1::TRIAL_PURPOSE_END) {
       *finished.add_revised() = JudgeEnd(campaign, open.planned, request.result(), options_.profiles->gates);
+    } else if (open.planned.purpose() == v1::TRIAL_PURPOSE_SANITIZE) {
+      for (v1::RevisedIteration& revised :
+           JudgeSanitized(campaign, open.planned, request.result(), options_.profiles->gates)) {
+        *finished.add_revised() = std::move(revised);
+      }
     } else {
       v1::Iteration& iteration = *finished.mutable_iteration();
       iteration = Judge(campaign, open.planned, request.result(), options_.profiles->gates,

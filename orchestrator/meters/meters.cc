@@ -2,6 +2,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/strip.h"
+#include "base/revision/revision.h"
 
 namespace pawl {
 namespace {
@@ -9,6 +10,7 @@ namespace {
 std::string VerdictLabel(const v1::TrialFinished& finished) {
   if (finished.has_verification()) return finished.verification().agrees() ? "verified" : "differs";
   if (finished.has_total_gain()) return "total";
+  if (IsOfSanitizer(finished)) return "sanitized";
   if (finished.iteration().untried()) return "untried";
   return absl::AsciiStrToLower(v1::Verdict_Name(finished.iteration().verdict()));
 }

@@ -81,6 +81,19 @@ class GpuCampaign {
     }
     return RunPlanned();
   }
+  // compute-sanitizer over what was kept, as before a campaign ends.
+  absl::Status Sanitize() {
+    if (script_.state().unsanitized().empty()) return absl::OkStatus();
+    v1::Event event;
+    v1::TrialPlanned& planned = *event.mutable_planned();
+    planned.set_trial(script_.state().next_trial());
+    planned.set_purpose(v1::TRIAL_PURPOSE_SANITIZE);
+    for (const int number : script_.state().unsanitized()) planned.add_unsanitized(number);
+    planned.set_iteration(planned.unsanitized(0));
+    *planned.mutable_variant() = VariantOf(Now(planned.iteration()));
+    script_.Apply(event);
+    return RunOpen(planned).status();
+  }
   // The best beside the start, as before a campaign ends.
   absl::StatusOr<v1::TrialResult> Total() {
     v1::TrialPlanned planned;
@@ -99,7 +112,14 @@ class GpuCampaign {
     if (!event || !event->has_planned()) {
       return absl::FailedPreconditionError(event ? event->ShortDebugString() : "nothing is planned");
     }
-    const v1::TrialPlanned& planned = event->planned();
+    if (event->planned().purpose() == v1::TRIAL_PURPOSE_SANITIZE) {
+      if (const absl::StatusOr<v1::Iteration> sanitized = RunOpen(event->planned()); !sanitized.ok()) return sanitized;
+      return RunPlanned();
+    }
+    return RunOpen(event->planned());
+  }
+
+  absl::StatusOr<v1::Iteration> RunOpen(const v1::TrialPlanned& planned) {
     script_.Lease(planned.trial());
     absl::StatusOr<v1::TrialResult> result = RunPlan(bundle_, planned, script_.state());
     if (!result.ok()) return result.status();
@@ -134,6 +154,10 @@ Outcome Judged(const v1::Iteration& iteration) {
 
 // What the end of the campaign makes of a variant that was kept.
 Outcome AtTheEnd(GpuCampaign& campaign, const v1::Iteration& kept) {
+  if (const absl::Status status = campaign.Sanitize(); !status.ok()) return {"error", std::string(status.message())};
+  for (int number = 1; number <= kept.number(); ++number) {
+    if (campaign.Now(number).verdict() == v1::REJECTED) return Judged(campaign.Now(number));
+  }
   const absl::StatusOr<v1::TrialResult> total = campaign.Total();
   if (!total.ok()) return {"error", std::string(total.status().message())};
   if (!total->has_failure()) return Judged(kept);

@@ -123,13 +123,31 @@ TEST(Device, TakesAFasterVariantAllTheWayToAKeep) {
   EXPECT_GE(faster.confirming_pairs_size(), KeepRule().extended_pairs);
   EXPECT_LT(faster.warm_us(), faster.parent_warm_us());
   EXPECT_EQ(faster.profiled(), SharedDevice()->device().counters()) << faster.notes();
-  EXPECT_EQ(faster.sanitized(), !SharedDevice()->cuda().toolkit().compute_sanitizer.empty()) << faster.notes();
+  EXPECT_EQ(faster.sanitize_later(), !SharedDevice()->cuda().toolkit().compute_sanitizer.empty()) << faster.notes();
 
   const v1::TrialResult slower = Passed("MMA = 0", RunAgainst(bundle, StartVariant(bundle), variant));
   EXPECT_EQ(slower.confirming_pairs_size(), 0);
   EXPECT_FALSE(slower.profiled());
   EXPECT_TRUE(slower.evidence().partial());
   EXPECT_GT(slower.evidence().launches(0).resources().registers(), 0);
+}
+
+TEST(Device, SanitizesSeveralVariantsInOneRun) {
+  PAWL_NEEDS_GPU();
+  if (SharedDevice()->cuda().toolkit().compute_sanitizer.empty()) GTEST_SKIP() << "needs compute-sanitizer";
+  const v1::Bundle bundle = Read("kernels/attention");
+  v1::Variant faster = StartVariant(bundle);
+  (*faster.mutable_values())["MMA"] = 1;
+  const v1::TrialResult right = Passed("attention", RunSanitizer(bundle, {StartVariant(bundle), faster}));
+  ASSERT_EQ(right.sanitized_variants_size(), 2);
+  for (const v1::SanitizedVariant& one : right.sanitized_variants()) EXPECT_FALSE(one.has_failure());
+
+  const v1::Bundle wrong = Read("tests/cheats/oob_read_unused");
+  const v1::TrialResult found =
+      Passed("oob_read_unused", RunSanitizer(wrong, {StartVariant(wrong), StartVariant(wrong)}));
+  ASSERT_EQ(found.sanitized_variants_size(), 2);
+  for (const v1::SanitizedVariant& one : found.sanitized_variants())
+    EXPECT_EQ(one.failure().check(), v1::CHECK_MEMCHECK);
 }
 
 TEST(Device, ProfilesSeveralVariantsInOneRun) {

@@ -51,9 +51,28 @@ absl::StatusOr<v1::TrialResult> RunPlan(const v1::Bundle& bundle, const v1::Tria
     *trial.mutable_parent() = VariantOf(*campaign.Find(planned.parent()));
     if (campaign.SourceIdOf(planned.parent()) > 0) trial.set_parent_patched_source(campaign.SourceOf(planned.parent()));
   }
+  for (const int number : planned.unsanitized()) {
+    v1::UnsanitizedVariant& kept = *trial.add_unsanitized();
+    kept.set_iteration(number);
+    *kept.mutable_variant() = VariantOf(*campaign.Find(number));
+    if (campaign.SourceIdOf(number) > 0) kept.set_patched_source(campaign.SourceOf(number));
+  }
   AddWitness(campaign, planned, &trial);
   *trial.mutable_noise() = planned.noise();
   trial.set_size(bundle.goal().size());
+  return Run(bundle, trial);
+}
+
+absl::StatusOr<v1::TrialResult> RunSanitizer(const v1::Bundle& bundle, const std::vector<v1::Variant>& kept) {
+  v1::Trial trial;
+  trial.set_purpose(v1::TRIAL_PURPOSE_SANITIZE);
+  *trial.mutable_variant() = kept.front();
+  trial.set_size(bundle.goal().size());
+  for (const v1::Variant& variant : kept) {
+    v1::UnsanitizedVariant& one = *trial.add_unsanitized();
+    one.set_iteration(trial.unsanitized_size() - 1);
+    *one.mutable_variant() = variant;
+  }
   return Run(bundle, trial);
 }
 

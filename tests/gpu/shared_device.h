@@ -1,5 +1,7 @@
 #pragma once
 
+#include <vector>
+
 #include "absl/status/statusor.h"
 #include "kernels/read/implementation.h"
 #include "orchestrator/engine/state/campaign.h"
@@ -19,6 +21,8 @@ absl::StatusOr<v1::TrialResult> RunAlone(const v1::Bundle& bundle, const v1::Var
 // As a campaign plans it.
 absl::StatusOr<v1::TrialResult> RunPlan(const v1::Bundle& bundle, const v1::TrialPlanned& planned,
                                         const CampaignState& campaign);
+// compute-sanitizer over kept variants, as iterations 0, 1, ...
+absl::StatusOr<v1::TrialResult> RunSanitizer(const v1::Bundle& bundle, const std::vector<v1::Variant>& kept);
 // Against a parent.
 absl::StatusOr<v1::TrialResult> RunAgainst(const v1::Bundle& bundle, const v1::Variant& variant,
                                            const v1::Variant& parent);

@@ -45,6 +45,7 @@ export async function iterationPage({main, signal, path, title}) {
       ["started", dateText(iteration.createTime)], ["ended", dateText(iteration.endTime)],
       ["stages", stagesText(iteration)],
       ["notes", iteration.notes],
+      ["compute-sanitizer", iteration.unsanitized && iteration.verdict === "KEPT" ? "has not run over it yet" : ""],
     ]),
     iteration.sizes?.length && section("By size", table("Times by size", [
       {name: "size", cell: at => at.size}, {name: "weight", number: true, cell: at => numberText(at.weight)},

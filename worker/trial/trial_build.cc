@@ -1,6 +1,7 @@
 #include "worker/trial/trial_build.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -19,7 +20,7 @@
 namespace pawl {
 namespace {
 
-constexpr size_t kRecent = 128;     // sizes of variants
+constexpr size_t kRecent = 256;     // variants at one of their sizes, or at those for compute-sanitizer
 constexpr size_t kAheadTimes = 64;  // that wait for a result to go with
 
 v1::Failure MakeFailure(v1::Stage stage, v1::Check check, absl::string_view message) {
@@ -33,6 +34,9 @@ v1::Failure MakeFailure(v1::Stage stage, v1::Check check, absl::string_view mess
 std::string Names(const std::vector<SizeWeight>& sizes) {
   return absl::StrJoin(sizes, " ", [](std::string* out, const SizeWeight& size) { absl::StrAppend(out, size.size); });
 }
+
+constexpr size_t kMostToSanitize = 3;          // sizes of a variant
+constexpr char kForSanitizer[] = "sanitizer";  // in place of a size's name in a key
 
 // Of a variable or an edit: tried, and perhaps kept.
 bool IsChange(const v1::Trial& trial) {
@@ -85,11 +89,19 @@ std::shared_ptr<const v1::Bundle> WithSource(std::shared_ptr<const v1::Bundle> b
   return patched;
 }
 
+std::vector<size_t> PlacesToSanitize(size_t small) {
+  std::vector<size_t> places(small);
+  std::iota(places.begin(), places.end(), size_t{0});
+  while (places.size() > kMostToSanitize) places.erase(places.begin() + SecretSeed() % (places.size() - 1));
+  return places;
+}
+
 int CountSteps(const v1::Trial& trial, const v1::Bundle& bundle) {
+  if (trial.purpose() == v1::TRIAL_PURPOSE_SANITIZE) return 2;
   const int sizes = static_cast<int>(SizesOf(trial, bundle).all.size());
-  // Comparing and confirming, and beside that validating again, sanitizer, profile; or timing alone, sanitizer,
-  // profile, baseline. Of a total gain: comparing and confirming, sanitizer at large sizes, and, where it was
-  // left out before, at small ones, the ladder, the baseline.
+  // Comparing and confirming, validating again, profile, and sanitizer where it is not left for later; or timing
+  // alone, sanitizer, profile, baseline. Of a total gain: comparing and confirming, sanitizer at large sizes, and,
+  // where it was left out before, at small ones, the ladder, the baseline.
   const int baseline = HasBaseline(bundle) ? 1 : 0;
   const int timed = static_cast<int>(TimedSizes(trial, bundle).size());
   if (trial.purpose() == v1::TRIAL_PURPOSE_TOTAL) {
@@ -129,6 +141,13 @@ absl::StatusOr<std::unique_ptr<TrialBuild>> TrialBuilder::Build(const v1::Trial&
   build->before_edits = bundle;
   if (trial.bundle_hash().empty()) build->own_hash = BundleHash(*bundle);
   build->command = BuildCommand(*build->bundle, trial.variant(), *timed, ArchitectureOf(device_.gpu()));
+  if (trial.purpose() == v1::TRIAL_PURPOSE_SANITIZE) {
+    const absl::Status status = BuildUnsanitized(
+        bundle, [&observer] { return observer.stopped(); }, build.get());
+    if (!status.ok()) return status;
+    build->build_seconds = observer.seconds() - build->begin;
+    return build;
+  }
   build->failure = CheckAllowed(*build->bundle, trial.variant());
   if (build->failure) {
     build->check_seconds = observer.seconds() - build->begin;
@@ -156,8 +175,11 @@ absl::StatusOr<std::unique_ptr<TrialBuild>> TrialBuilder::Build(const v1::Trial&
   if (!build->failure) {
     for (const SizeWeight& each : build->sizes) {
       Remember(KeyOf(*build->bundle, trial.variant(), each.size, trial.bundle_hash()),
-               *build->candidate.Find(each.size));
+               {*build->candidate.Find(each.size)});
     }
+    std::vector<BuiltSize> small;
+    for (const size_t place : PlacesToSanitize(build->small)) small.push_back(build->candidate.sizes[place]);
+    Remember(KeyOf(*build->bundle, trial.variant(), kForSanitizer, trial.bundle_hash()), std::move(small));
     if (stopped()) return absl::CancelledError("stopped");
     const std::shared_ptr<const v1::Bundle> before = WithSource(bundle, trial.parent_patched_source());
     if (absl::Status status = BuildParent(*before, *timed, stopped, build.get()); !status.ok()) return status;
@@ -274,6 +296,31 @@ absl::Status TrialBuilder::BuildParent(const v1::Bundle& bundle, const v1::Size&
   return absl::OkStatus();
 }
 
+absl::Status TrialBuilder::BuildUnsanitized(const std::shared_ptr<const v1::Bundle>& bundle, const Stopped& stopped,
+                                            TrialBuild* build) {
+  for (const v1::UnsanitizedVariant& kept : build->trial.unsanitized()) {
+    const std::shared_ptr<const v1::Bundle> own = WithSource(bundle, kept.patched_source());
+    const std::string key = KeyOf(*own, kept.variant(), kForSanitizer, build->trial.bundle_hash());
+    std::vector<BuiltSize> small = Recall(key);
+    if (small.empty()) {
+      const SizesToValidate sizes = FirstSizes(*own, kept.variant(), build->sizes);
+      std::vector<v1::Size> at;
+      for (const size_t place : PlacesToSanitize(sizes.small)) at.push_back(sizes.all[place]);
+      absl::StatusOr<BuiltVariant> built =
+          BuildVariant(device_.builder(), *own, kept.variant(), at, device_.gpu(), stopped);
+      if (!built.ok()) return built.status();
+      if (built->failure) {
+        return absl::InternalError(
+            absl::StrCat("the variant ", VariantText(*own, kept.variant()),
+                         " was kept before and does not build here: ", built->failure->message()));
+      }
+      small = std::move(built->sizes);
+    }
+    build->unsanitized.push_back(std::move(small));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status TrialBuilder::BuildWitness(const v1::Bundle& bundle, const Stopped& stopped, TrialBuild* build) {
   const v1::Trial& trial = build->trial;
   if (!trial.has_witness()) return absl::OkStatus();
@@ -290,7 +337,7 @@ absl::StatusOr<BuiltSize> TrialBuilder::EarlierAt(const v1::Bundle& bundle, cons
                                                   const v1::Variant& variant, const std::string& bundle_hash,
                                                   const Stopped& stopped) {
   const std::string key = KeyOf(bundle, variant, size.name(), bundle_hash);
-  if (std::optional<BuiltSize> recent = Recall(key)) return *std::move(recent);
+  if (std::vector<BuiltSize> recent = Recall(key); !recent.empty()) return std::move(recent.front());
   absl::StatusOr<BuiltVariant> built = BuildVariant(device_.builder(), bundle, variant, {size}, device_.gpu(), stopped);
   if (!built.ok()) return built.status();
   if (built->failure) {
@@ -298,7 +345,7 @@ absl::StatusOr<BuiltSize> TrialBuilder::EarlierAt(const v1::Bundle& bundle, cons
         absl::StrCat("the variant ", VariantText(bundle, variant),
                      " was measured before and does not build here: ", built->failure->message()));
   }
-  Remember(key, built->sizes.front());
+  Remember(key, {built->sizes.front()});
   return built->sizes.front();
 }
 
@@ -340,19 +387,19 @@ std::string TrialBuilder::KeyOf(const v1::Bundle& bundle, const v1::Variant& var
                       Sha256(ImplementationToml(bundle)), " ", size);  // an edit may change launches and scratch alone
 }
 
-std::optional<BuiltSize> TrialBuilder::Recall(const std::string& key) {
+std::vector<BuiltSize> TrialBuilder::Recall(const std::string& key) {
   absl::MutexLock lock(&mutex_);
   const auto found =
       std::find_if(recent_.begin(), recent_.end(), [&](const auto& entry) { return entry.first == key; });
-  if (found == recent_.end()) return std::nullopt;
+  if (found == recent_.end()) return {};
   recent_.splice(recent_.begin(), recent_, found);
   return recent_.front().second;
 }
 
-void TrialBuilder::Remember(const std::string& key, const BuiltSize& built) {
+void TrialBuilder::Remember(const std::string& key, std::vector<BuiltSize> built) {
   absl::MutexLock lock(&mutex_);
   recent_.remove_if([&](const auto& entry) { return entry.first == key; });
-  recent_.emplace_front(key, built);
+  recent_.emplace_front(key, std::move(built));
   if (recent_.size() > kRecent) recent_.pop_back();
 }
 

@@ -35,12 +35,13 @@ struct TrialBuild : PreparedTrial {
   std::shared_ptr<const v1::Bundle> before_edits;  // the bundle with its own source
   // The start variant at the small sizes, where the device does not know how large this bundle's inputs may be.
   std::optional<BuiltVariant> start;
-  std::optional<BuiltSize> parent;           // at `size`
-  std::map<std::string, BuiltSize> parents;  // at the others of `sizes`
-  std::map<std::string, BuiltSize> witness;  // at each of `sizes`, where the trial has one
-  std::vector<BuiltSize> parent_ladder;      // at every size, where the best is measured beside the start
-  std::string command;                       // that builds the candidate at the timed size
-  double begin = 0;                          // since the trial was leased
+  std::optional<BuiltSize> parent;                  // at `size`
+  std::map<std::string, BuiltSize> parents;         // at the others of `sizes`
+  std::map<std::string, BuiltSize> witness;         // at each of `sizes`, where the trial has one
+  std::vector<BuiltSize> parent_ladder;             // at every size, where the best is measured beside the start
+  std::vector<std::vector<BuiltSize>> unsanitized;  // each of trial.unsanitized at the sizes for compute-sanitizer
+  std::string command;                              // that builds the candidate at the timed size
+  double begin = 0;                                 // since the trial was leased
   double check_seconds = 0;
   double build_seconds = 0;
   bool built_ahead = false;  // while an earlier trial was measured
@@ -94,6 +95,8 @@ class TrialBuilder {
   absl::StatusOr<AheadVariant> BuildCandidate(Compiler& compiler, const v1::Bundle& bundle, const v1::Variant& variant,
                                               SizesToValidate sizes, const Stopped& stopped);
   absl::Status BuildParent(const v1::Bundle& bundle, const v1::Size& size, const Stopped& stopped, TrialBuild* build);
+  absl::Status BuildUnsanitized(const std::shared_ptr<const v1::Bundle>& bundle, const Stopped& stopped,
+                                TrialBuild* build);
   absl::Status BuildWitness(const v1::Bundle& bundle, const Stopped& stopped, TrialBuild* build);
   // A variant that was measured before.
   absl::StatusOr<BuiltSize> EarlierAt(const v1::Bundle& bundle, const v1::Size& size, const v1::Variant& variant,
@@ -103,16 +106,16 @@ class TrialBuilder {
   absl::Status BuildReferences(const Stopped& stopped, TrialBuild* build);
   std::string KeyOf(const v1::Bundle& bundle, const v1::Variant& variant, const std::string& size,
                     const std::string& bundle_hash) const;
-  std::optional<BuiltSize> Recall(const std::string& key);
-  void Remember(const std::string& key, const BuiltSize& built);
+  std::vector<BuiltSize> Recall(const std::string& key);  // empty: it was not built lately
+  void Remember(const std::string& key, std::vector<BuiltSize> built);
   void NoteAhead(AheadTime built);
 
   GpuDevice& device_;
   absl::Mutex mutex_;
-  std::list<std::pair<std::string, BuiltSize>> recent_ ABSL_GUARDED_BY(mutex_);  // latest first
-  std::deque<AheadTime> ahead_times_ ABSL_GUARDED_BY(mutex_);                    // not reported yet, the latest last
-  FewAtATime few_;     // a trial that comes meanwhile finds others free
-  AheadBuilds ahead_;  // the last: its threads use the others
+  std::list<std::pair<std::string, std::vector<BuiltSize>>> recent_ ABSL_GUARDED_BY(mutex_);  // latest first
+  std::deque<AheadTime> ahead_times_ ABSL_GUARDED_BY(mutex_);  // not reported yet, the latest last
+  FewAtATime few_;                                             // a trial that comes meanwhile finds others free
+  AheadBuilds ahead_;                                          // the last: its threads use the others
 };
 
 // The sizes that a trial times: those of the bundle's goal, or the trial's alone where it is none of them.
@@ -126,6 +129,9 @@ int CountSteps(const v1::Trial& trial, const v1::Bundle& bundle);
 // Why a variant may not be tried for the memory that it allocates on the GPU: what a kernel allocates outlives its
 // call, and where inputs repeat it can hold their results.
 std::optional<v1::Failure> HeapThatRemembers(const v1::Bundle& bundle, const BuiltVariant& built);
+
+// Of so many small sizes, hidden ones first, those that compute-sanitizer runs at, by their places: the tools are slow.
+std::vector<size_t> PlacesToSanitize(size_t small);
 
 // The bundle with other device code; the same bundle when there is none.
 std::shared_ptr<const v1::Bundle> WithSource(std::shared_ptr<const v1::Bundle> bundle, const std::string& source);

@@ -95,9 +95,14 @@ absl::Status RunAgainstParent(TrialRun& run) {
   }
   absl::Status status = RunSteps(run, {ChooseInputs, ValidateTwice, CompareWithParent, CheckRoofline});
   if (!status.ok() || !run.faster) return status;
-  // A step of an expedition is not kept by its own trial. The end of one may be, and was profiled as a step.
-  if (!run.build.trial.step()) status = RunBesideSanitizer(run, ValidateAgain);
-  if (!status.ok() || run.build.trial.purpose() == v1::TRIAL_PURPOSE_END) return status;
+  const v1::TrialPurpose purpose = run.build.trial.purpose();
+  if (purpose == v1::TRIAL_PURPOSE_VERIFY) {
+    status = RunBesideSanitizer(run, ValidateAgain);
+  } else if (!run.build.trial.step()) {  // a step of an expedition is not kept by its own trial
+    status = RunSteps(run, {ValidateAgain, SanitizeLater});
+  }
+  // The end of an expedition was profiled as a step.
+  if (!status.ok() || purpose == v1::TRIAL_PURPOSE_END) return status;
   return RunSteps(run, {ProfileCandidate});
 }
 
@@ -114,6 +119,7 @@ absl::Status RunTotal(TrialRun& run) {
 }
 
 absl::Status RunByPurpose(TrialRun& run) {
+  if (run.build.trial.purpose() == v1::TRIAL_PURPOSE_SANITIZE) return RunSteps(run, {SanitizeKept});
   if (run.build.trial.purpose() == v1::TRIAL_PURPOSE_TOTAL && run.build.parent) return RunTotal(run);
   const absl::Status status = run.build.parent ? RunAgainstParent(run) : RunAlone(run);
   if (!status.ok() || run.build.trial.hand_off().empty()) return status;

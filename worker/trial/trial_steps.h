@@ -46,6 +46,9 @@ absl::Status TimeLadder(TrialRun& run);
 // the steps between these two, none of which may time anything.
 absl::Status BeginSanitizing(TrialRun& run);
 absl::Status EndSanitizing(TrialRun& run);
+// Has the campaign run it later, over several kept variants at once (SanitizeKept), before it claims this one.
+absl::Status SanitizeLater(TrialRun& run);
+absl::Status SanitizeKept(TrialRun& run);
 // memcheck at the sizes that are timed; racecheck and initcheck at the sizes of the ladder that fit into a stated time.
 absl::Status SanitizeLargeSizes(TrialRun& run);
 

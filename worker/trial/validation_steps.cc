@@ -18,7 +18,17 @@ namespace {
 
 // Tensors of a size at which racecheck and initcheck run, at most: the tools take memory for each byte of them.
 constexpr int64_t kSlowToolsBytes = int64_t{256} << 20;
+constexpr char kNoSanitizer[] = "compute-sanitizer is not installed here";
 constexpr double kSurprise = 10;  // a larger speedup is not believed before it was validated again
+
+// Notes why not.
+bool Sanitizes(TrialRun& run) {
+  const v1::Trial& trial = run.build.trial;
+  const bool left_out = trial.keep().skip_sanitizer() && trial.purpose() != v1::TRIAL_PURPOSE_TOTAL;
+  if (left_out) run.Note("compute-sanitizer was left out, as the campaign asks");
+  if (!left_out && !run.device.has_sanitizer()) run.Note(kNoSanitizer);
+  return !left_out && run.device.has_sanitizer();
+}
 
 // Without scratch, which a candidate may make as large as it likes.
 int64_t ContractBytes(const v1::Plan& plan) {
@@ -256,19 +266,9 @@ absl::Status CheckReference(TrialRun& run) {
 
 absl::Status BeginSanitizing(TrialRun& run) {
   const StageWatch watch(run, v1::STAGE_VALIDATE);
-  const v1::Trial& trial = run.build.trial;
-  if (trial.keep().skip_sanitizer() && trial.purpose() != v1::TRIAL_PURPOSE_TOTAL) {
-    run.Note("compute-sanitizer was left out, as the campaign asks");
-    return absl::OkStatus();
-  }
-  if (!run.device.has_sanitizer()) {
-    run.Note("compute-sanitizer is not installed here");
-    return absl::OkStatus();
-  }
-  // The smallest of the ladder, and two hidden ones that nobody can foresee: the tools are slow.
+  if (!Sanitizes(run)) return absl::OkStatus();
   std::vector<const BuiltSize*> small;
-  for (size_t i = 0; i < run.build.small; ++i) small.push_back(&run.build.candidate.sizes[i]);
-  while (small.size() > 3) small.erase(small.begin() + SecretSeed() % (small.size() - 1));
+  for (const size_t place : PlacesToSanitize(run.build.small)) small.push_back(&run.build.candidate.sizes[place]);
   absl::StatusOr<std::unique_ptr<SanitizerRun>> sanitizer = run.device.StartSanitizing(small, SanitizerTools::kAll);
   if (!sanitizer.ok()) return sanitizer.status();
   run.sanitizer = *std::move(sanitizer);
@@ -291,6 +291,43 @@ absl::Status EndSanitizing(TrialRun& run) {
     run.Fail(*sanitizing->failure);
   } else {
     run.result().set_sanitized(true);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status SanitizeLater(TrialRun& run) {
+  if (Sanitizes(run)) run.result().set_sanitize_later(true);
+  return absl::OkStatus();
+}
+
+absl::Status SanitizeKept(TrialRun& run) {
+  const StageWatch watch(run, v1::STAGE_VALIDATE);
+  run.Report(v1::STAGE_VALIDATE, "compute-sanitizer over kept variants");
+  if (!run.device.has_sanitizer()) {
+    run.result().set_passed_over(kNoSanitizer);
+    return absl::OkStatus();
+  }
+  const v1::Trial& trial = run.build.trial;
+  const std::vector<std::vector<BuiltSize>>& variants = run.build.unsanitized;
+  const auto sanitize = [&](size_t begin, size_t end) -> absl::StatusOr<Sanitizing> {
+    std::vector<const BuiltSize*> sizes;
+    for (size_t i = begin; i < end; ++i) {
+      for (const BuiltSize& size : variants[i]) sizes.push_back(&size);
+    }
+    absl::StatusOr<std::unique_ptr<SanitizerRun>> started = run.device.StartSanitizing(sizes, SanitizerTools::kAll);
+    return started.ok() ? (*started)->Wait() : started.status();
+  };
+  const absl::StatusOr<Sanitizing> together = sanitize(0, variants.size());
+  if (absl::IsCancelled(together.status())) return together.status();
+  // Which of them it was, or whether they take too long or too much memory together only, each shows by itself.
+  const bool passed = together.ok() && !together->failure;
+  for (size_t i = 0; i < variants.size(); ++i) {
+    v1::SanitizedVariant& found = *run.result().add_sanitized_variants();
+    found.set_iteration(trial.unsanitized(static_cast<int>(i)).iteration());
+    if (passed) continue;
+    const absl::StatusOr<Sanitizing> alone = variants.size() == 1 ? together : sanitize(i, i + 1);
+    if (!alone.ok()) return alone.status();
+    if (alone->failure) *found.mutable_failure() = *alone->failure;
   }
   return absl::OkStatus();
 }

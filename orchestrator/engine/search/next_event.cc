@@ -28,6 +28,10 @@ constexpr double kDefaultTuningShare = 0.2;  // of the iterations,
 constexpr int kIterationsToShare = 50;       // of so many where their number is not limited
 // Expected improvement below which a campaign ends, where its budget does not say.
 constexpr double kLeastGain = 0.001;
+// compute-sanitizer takes about as long to start as for several variants, but what is built on a wrong one is lost.
+constexpr size_t kMostUnsanitized = 4;
+// In one trial: its request has the source of each.
+constexpr int kMostAtOnce = 8;
 
 v1::Event Ended(v1::CampaignState state, v1::StopReason reason, const std::string& message) {
   v1::Event event;
@@ -285,6 +289,22 @@ v1::Event PlannedTotal(const CampaignState& campaign, bool interim) {
   return event;
 }
 
+// The oldest first: others were built on it.
+v1::Event PlannedSanitizing(const CampaignState& campaign) {
+  v1::Event event;
+  for (const int number : campaign.unsanitized()) {
+    const bool first = !event.has_planned();
+    if (first) event = Planned(campaign, v1::TRIAL_PURPOSE_SANITIZE, number);
+    v1::TrialPlanned& planned = *event.mutable_planned();
+    if (first) *planned.mutable_variant() = VariantOf(*campaign.Find(number));
+    planned.add_unsanitized(number);
+    planned.set_author("pawl");
+    planned.set_why("compute-sanitizer runs over what was kept without it");
+    if (planned.unsanitized_size() == kMostAtOnce) break;
+  }
+  return event;
+}
+
 // The end of an expedition beside the best variant.
 v1::Event PlannedEnd(const CampaignState& campaign, const v1::Iteration& end) {
   const v1::Iteration& best = *campaign.best();
@@ -387,6 +407,7 @@ double OverBaselineOfAllSizes(const CampaignState& campaign, const v1::Portfolio
 
 // The end, or that of a leg, after the total speedup was measured.
 v1::Event Finish(const CampaignState& campaign, v1::Event end, const ProfileSet& profiles, const Moment& now) {
+  if (!campaign.unsanitized().empty()) return PlannedSanitizing(campaign);
   if (Unproven(campaign)) return PlannedTotal(campaign, /*interim=*/false);
   if (std::optional<v1::Event> leg = NextLegOf(campaign, end, now)) return *std::move(leg);
   if (std::optional<v1::Portfolio> portfolio = PortfolioOf(campaign)) {
@@ -477,10 +498,11 @@ std::optional<v1::Event> Decide(const CampaignState& campaign, const Chooser& ch
                                 const ProfileSet& profiles, int slots) {
   if (campaign.ended() || campaign.summary().state() == v1::PAUSED) return std::nullopt;
   int open = 0;  // trials of the campaign itself
-  bool total = false;
+  bool total = false, sanitizes = false;
   for (const auto& [number, trial] : campaign.open_trials()) {
     open += trial.planned.purpose() != v1::TRIAL_PURPOSE_VERIFY;
     total |= trial.planned.purpose() == v1::TRIAL_PURPOSE_TOTAL;
+    sanitizes |= trial.planned.purpose() == v1::TRIAL_PURPOSE_SANITIZE;
   }
   if (open > 0 && (open >= slots || campaign.best() == nullptr)) return std::nullopt;
   if (campaign.awaits_start()) return DecideStart(campaign, now);
@@ -499,6 +521,7 @@ std::optional<v1::Event> Decide(const CampaignState& campaign, const Chooser& ch
   };
   if (const v1::Iteration* end = campaign.UncomparedEnd()) return PlannedEnd(campaign, *end);
   if (std::optional<v1::Event> stop = Stop(campaign, budget, now)) return finish(*std::move(stop));
+  if (!sanitizes && campaign.unsanitized().size() >= kMostUnsanitized) return PlannedSanitizing(campaign);
   if (!total && Multiplied(campaign) && campaign.kept_since_total() >= profiles.gates.total_every()) {
     return PlannedTotal(campaign, /*interim=*/true);
   }
@@ -518,6 +541,7 @@ std::optional<v1::Event> Decide(const CampaignState& campaign, const Chooser& ch
   const bool proposed = choice.has_value() && !tunes;
   if (proposed) choice->findings = profiles.tree.Diagnose(campaign.best_evidence(), campaign.gpu());
   if (!choice && WaitsForProposals(campaign)) {
+    if (open == 0 && !campaign.unsanitized().empty()) return PlannedSanitizing(campaign);
     if (open > 0 || WaitLeft(campaign, now) > absl::ZeroDuration()) return std::nullopt;
     if (spec.chooser().no_proposal() == v1::NO_PROPOSAL_PAUSE) {
       return Paused(absl::StrFormat("no change was proposed within %g s; %scontinue with pawl propose and pawl resume",

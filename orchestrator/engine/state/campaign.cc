@@ -270,7 +270,7 @@ void CampaignState::ApplyFinished(const v1::TrialFinished& finished) {
   if (open != open_.end() && finished.has_iteration() && !open->second.planned.bundle_hash().empty()) {
     ApplyStart(open->second.planned, finished.iteration());
   }
-  const bool end = open != open_.end() && open->second.planned.purpose() == v1::TRIAL_PURPOSE_END;
+  const v1::TrialPurpose purpose = open == open_.end() ? v1::TRIAL_PURPOSE_UNSPECIFIED : open->second.planned.purpose();
   NoteSameCode(finished);
   const std::string worker = open != open_.end() ? open->second.worker : "";
   const bool overtaken = open != open_.end() && open->second.best != summary_.best();
@@ -286,7 +286,8 @@ void CampaignState::ApplyFinished(const v1::TrialFinished& finished) {
   summary_.set_dollars(summary_.gpu_seconds() / 3600 * price_per_hour_);
   noise_.Add(finished.result(), goal_sizes_, goal().size());
   if (finished.has_total_gain()) return ApplyTotal(finished, kept_before);
-  if (end) return ApplyEnd(finished);
+  if (purpose == v1::TRIAL_PURPOSE_END) return ApplyEnd(finished);
+  if (purpose == v1::TRIAL_PURPOSE_SANITIZE) return ApplySanitized(finished);
   if (!finished.has_iteration()) return;
   const v1::Iteration& iteration = finished.iteration();
   if (gpu_.name().empty()) gpu_ = finished.result().gpu();
@@ -304,6 +305,7 @@ void CampaignState::ApplyFinished(const v1::TrialFinished& finished) {
   iterations_.back().clear_findings();
   iterations_.back().set_untried(WasUntried(finished));
   Count(iterations_.back(), 1);
+  NoteUnsanitized(iterations_.back());
   if (iterations_.back().untried()) {
     ++untried_in_a_row_;
     return;
@@ -409,17 +411,20 @@ void CampaignState::ApplyEnd(const v1::TrialFinished& finished) {
   ElectBest();
 }
 
-namespace {
-
-v1::RevisedIteration Unrevised(const v1::Iteration& iteration) {
-  v1::RevisedIteration revised;
-  revised.set_number(iteration.number());
-  revised.set_verdict(iteration.verdict());
-  revised.set_reason(iteration.reason());
-  revised.set_speedup_over_start(iteration.speedup_over_start());
-  revised.set_speedup_over_baseline(iteration.speedup_over_baseline());
-  return revised;
+void CampaignState::ApplySanitized(const v1::TrialFinished& finished) {
+  for (const v1::RevisedIteration& revision : finished.revised()) Revise(revision);
+  ElectBest();
 }
+
+void CampaignState::NoteUnsanitized(const v1::Iteration& iteration) {
+  if (iteration.verdict() == v1::KEPT && iteration.unsanitized()) {
+    unsanitized_.insert(iteration.number());
+  } else {
+    unsanitized_.erase(iteration.number());
+  }
+}
+
+namespace {
 
 // By the comparison with the start.
 std::vector<v1::RevisedIteration> CorrectedBy(const v1::TotalGain& total,
@@ -475,6 +480,7 @@ void CampaignState::Revise(const v1::RevisedIteration& revision) {
   Count(iteration, -1);
   ReviseIteration(revision, &iteration);
   Count(iteration, 1);
+  NoteUnsanitized(iteration);
   const bool may_be_end = iteration.expedition() && iteration.comparison() == v1::FASTER && !iteration.has_over_best();
   if (iteration.verdict() != v1::KEPT && !may_be_end) evidence_.erase(iteration.number());
 }

@@ -149,6 +149,8 @@ class CampaignState {
   const v1::Iteration* UncomparedEnd() const;
   // The iteration and all that descend from it, or were kept for being faster than one of these.
   std::set<int> BuiltOn(int iteration) const;
+  // Kept, and compute-sanitizer has not run over them yet.
+  const std::set<int>& unsanitized() const { return unsanitized_; }
   SearchMemo& search_memo() const { return memo_; }
   // That trials of it are measured on; empty before iteration 0 has its result.
   const v1::GpuInfo& gpu() const { return gpu_; }
@@ -294,6 +296,8 @@ class CampaignState {
   void ApplyTotal(const v1::TrialFinished& finished, int kept_before);
   void BeginLeg(int leg);
   void ApplyEnd(const v1::TrialFinished& finished);
+  void ApplySanitized(const v1::TrialFinished& finished);
+  void NoteUnsanitized(const v1::Iteration& iteration);
   void Revise(const v1::RevisedIteration& revision);
   // Adds the iteration to the summary's counts, or takes it out of them (-1).
   void Count(const v1::Iteration& iteration, int by);
@@ -338,6 +342,7 @@ class CampaignState {
   int untried_in_a_row_ = 0;
   int kept_since_total_ = 0;
   std::set<int> paused_for_;
+  std::set<int> unsanitized_;
   Moment idle_since_{absl::Time()};
   bool leased_before_ = false;
   double price_per_hour_ = 0;

@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "orchestrator/engine/state/noise_pool.h"
+#include "orchestrator/engine/verdict/sanitized.h"
 #include "profiles/seat_rule.h"
 
 namespace pawl {
@@ -189,28 +190,13 @@ std::string BesideWitnessText(const WitnessTest& test, int witness) {
                          PercentOf(test.slower), test.than, witness, PercentOf(test.limit));
 }
 
-// The parent with everything that was built on it.
-std::vector<v1::RevisedIteration> RejectedWith(const CampaignState& campaign, int parent, const std::string& why,
-                                               double slower, const Gate& gate) {
-  std::vector<v1::RevisedIteration> all;
-  const std::set<int> rejected = campaign.BuiltOn(parent);
-  for (const v1::Iteration& other : campaign.iterations()) {
-    const bool itself = other.number() == parent;
-    if (!rejected.contains(other.number()) || other.verdict() != v1::KEPT) continue;
-    const std::string text =
-        itself ? why : absl::StrCat("it was built on iteration ", parent, ", which was rejected: ", why);
-    v1::RevisedIteration& revised = all.emplace_back();
-    revised.set_number(other.number());
-    revised.set_verdict(v1::REJECTED);
-    revised.set_reason(absl::StrCat(other.reason(), "; but ", text));
-    revised.set_speedup_over_start(other.speedup_over_start());
-    revised.set_speedup_over_baseline(other.speedup_over_baseline());
-    revised.mutable_failure()->set_stage(v1::STAGE_MEASURE);
-    revised.mutable_failure()->set_check(v1::CHECK_SEAT);
-    revised.mutable_failure()->set_message(text);
-    *revised.mutable_failed_gate() = gate.Failed(slower, text);
-  }
-  return all;
+std::vector<v1::RevisedIteration> RejectedForSeat(const CampaignState& campaign, int parent, const std::string& why,
+                                                  double slower, const Gate& gate) {
+  v1::Failure failure;
+  failure.set_stage(v1::STAGE_MEASURE);
+  failure.set_check(v1::CHECK_SEAT);
+  failure.set_message(why);
+  return RejectedWith(campaign, parent, failure, slower, gate);
 }
 
 // Whether the parent could not be timed without this candidate; nothing: that was not tried. An end of an expedition
@@ -336,7 +322,7 @@ std::vector<v1::RevisedIteration> RevisedBySeat(const CampaignState& campaign, c
   const Gate& gate = gates.Get(GateKind::kSeat);
   if (NeverTimedAlone(campaign, *parent, iteration)) {
     const std::string why = "it could not be timed without its candidates, in the trials of two of them";
-    return RejectedWith(campaign, parent->number(), why, 0, gate);
+    return RejectedForSeat(campaign, parent->number(), why, 0, gate);
   }
   if (std::optional<WitnessTest> shown =
           ShownByWitness(campaign, *parent, iteration, noise, kWitnessPart * gate.threshold)) {
@@ -344,7 +330,7 @@ std::vector<v1::RevisedIteration> RevisedBySeat(const CampaignState& campaign, c
     const std::string why =
         absl::StrCat("as a parent it takes ", BesideWitnessText(*shown, parent->candidate_beside_witness().witness()),
                      ", beside two candidates");
-    return RejectedWith(campaign, parent->number(), why, shown->slower, gate);
+    return RejectedForSeat(campaign, parent->number(), why, shown->slower, gate);
   }
   if (parent->as_candidate().processes() == 0 || iteration.as_parent().processes() == 0 ||
       !TimedAlike(parent->as_candidate(), iteration.as_parent()) || parent->leg() != iteration.leg()) {
@@ -379,7 +365,7 @@ std::vector<v1::RevisedIteration> RevisedBySeat(const CampaignState& campaign, c
   const std::string why = absl::StrFormat(
       "as a parent it takes %.1f %% longer than as a candidate, relative to the anchor (limit %.1f %%, %d processes)",
       PercentOf(slower), PercentOf(limit), as_parent.processes);
-  return RejectedWith(campaign, parent->number(), why, slower, gate);
+  return RejectedForSeat(campaign, parent->number(), why, slower, gate);
 }
 
 }  // namespace pawl

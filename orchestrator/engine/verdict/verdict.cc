@@ -499,6 +499,7 @@ v1::Iteration Judge(const CampaignState& campaign, const v1::TrialPlanned& plann
                     const Gates& gates, double expected_baseline_us) {
   v1::Iteration iteration = Judged(campaign, planned, result, gates, expected_baseline_us);
   NumberStart(campaign, planned, &iteration);
+  iteration.set_unsanitized(iteration.verdict() == v1::KEPT && result.sanitize_later());
   return iteration;
 }
 
@@ -638,6 +639,7 @@ v1::RevisedIteration JudgeEnd(const CampaignState& campaign, const v1::TrialPlan
     if (revised.speedup_over_start() > campaign.SpeedupOf(best_now)) revised.clear_over_best();
   }
   if (!kept) return revised;
+  if (result.sanitize_later()) revised.set_unsanitized(true);
   // It is a parent's time from now on, and those of a step come from one process.
   revised.set_time_us(Cold(campaign.bundle()) ? result.cold_us() : result.warm_us());
   for (const v1::SizeComparison& size : beside.sizes()) {

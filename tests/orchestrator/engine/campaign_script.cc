@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "orchestrator/engine/search/next_event.h"
+#include "orchestrator/engine/verdict/sanitized.h"
 #include "orchestrator/engine/verdict/seat.h"
 #include "orchestrator/engine/verdict/verdict.h"
 
@@ -60,6 +61,13 @@ v1::Iteration CampaignScript::Finish(int trial, const v1::TrialResult& result) {
   const v1::TrialPlanned planned = state_.open_trials().at(trial).planned;
   if (planned.purpose() == v1::TRIAL_PURPOSE_END) {
     *finished.add_revised() = JudgeEnd(state_, planned, result);
+    Apply(event);
+    return *state_.Find(planned.iteration());
+  }
+  if (planned.purpose() == v1::TRIAL_PURPOSE_SANITIZE) {
+    for (v1::RevisedIteration& revised : JudgeSanitized(state_, planned, result)) {
+      *finished.add_revised() = std::move(revised);
+    }
     Apply(event);
     return *state_.Find(planned.iteration());
   }

@@ -399,6 +399,7 @@ absl::StatusOr<std::unique_ptr<SanitizerRun>> ScriptedGpu::StartSanitizing(const
     return status;
   }
   if (const auto failure = failures.find(what); failure != failures.end()) end = Sanitizing{.failure = failure->second};
+  if (sanitize) end = sanitize(sizes);
   return std::make_unique<ScriptedSanitizer>(*this, std::move(end));
 }
 

@@ -72,6 +72,7 @@ class ScriptedGpu : public GpuDevice {
   double baseline_us = 150;
   bool sanitizer_installed = true;
   Sanitizing sanitizing;
+  std::function<absl::StatusOr<Sanitizing>(const std::vector<const BuiltSize*>& sizes)> sanitize;  // in its place
   size_t sanitizer_calls = 100;            // sizes that fit into the time of racecheck and initcheck
   int sanitizers = 0;                      // that run now
   std::optional<std::string> no_counters;  // why a profile is partial

@@ -55,8 +55,10 @@ const Log kMoreSizes = {"call hidden x2", "check hidden",   "call hidden x2",
 const Log kSanitizedLarge = {"memcheck main"};  // main has too much memory for racecheck and initcheck
 const Log kReferenceTried = {"reference call small x1", "reference check small"};
 
-// compute-sanitizer begins before the validation that it runs beside.
-const Log kKept = Validated(2) + kCompared + kConfirmed + kSanitized + kMoreSizes + Validated(20) + kProfiled;
+// compute-sanitizer runs later, over several of them.
+const Log kKept = Validated(2) + kCompared + kConfirmed + kMoreSizes + Validated(20) + kProfiled;
+// It begins before the validation that it runs beside.
+const Log kVerified = Validated(2) + kCompared + kConfirmed + kSanitized + kMoreSizes + Validated(20) + kProfiled;
 const Log kAlone = kSanitized + Validated(20, true) + kReferenceTried + kCompared + kProfiled + Log{"copy", "baseline"};
 
 v1::Variant Tile(int value) {
@@ -93,7 +95,18 @@ class TrialPipelineTest : public testing::Test {
     trial_.clear_parent();
     *trial_.mutable_variant() = Tile(32);
   }
+  void Verify() { trial_.set_purpose(v1::TRIAL_PURPOSE_VERIFY); }
   void Total() { trial_.set_purpose(v1::TRIAL_PURPOSE_TOTAL); }
+  // Iterations 1, 2, ... with these tiles.
+  void Sanitize(const std::vector<int>& tiles) {
+    trial_.set_purpose(v1::TRIAL_PURPOSE_SANITIZE);
+    trial_.clear_parent();
+    for (const int tile : tiles) {
+      v1::UnsanitizedVariant& kept = *trial_.add_unsanitized();
+      kept.set_iteration(trial_.unsanitized_size());
+      *kept.mutable_variant() = Tile(tile);
+    }
+  }
   // One that is not timed, with less memory than main.
   void AddSizeBetween() {
     v1::Size* main = bundle_.mutable_sizes(1);
@@ -197,6 +210,7 @@ TEST_F(TrialPipelineTest, BuildsAnEditThatWaitsAhead) {
 
 TEST_F(TrialPipelineTest, SaysWhenEachStageBeganAndWhatRanBesideIt) {
   Faster();
+  Verify();
   gpu_.sanitizing.seconds = 0.25;
   gpu_.after = [](const std::string& what) {
     if (absl::StrContains(what, "compare")) absl::SleepFor(absl::Milliseconds(5));
@@ -286,7 +300,8 @@ TEST_F(TrialPipelineTest, TakesAFasterCandidateThroughEveryStepInOrder) {
   EXPECT_EQ(result.confirming_pairs_size(), 36);
   EXPECT_NEAR(result.warm_us(), 180, 1);
   EXPECT_NEAR(result.parent_warm_us(), 200, 1);
-  EXPECT_TRUE(result.sanitized());
+  EXPECT_FALSE(result.sanitized());
+  EXPECT_TRUE(result.sanitize_later());
   EXPECT_TRUE(result.profiled());
   EXPECT_EQ(result.errors_size(), 1) << "of the timed size";
   EXPECT_EQ(result.notes(), "");
@@ -297,12 +312,11 @@ TEST_F(TrialPipelineTest, TakesAFasterCandidateThroughEveryStepInOrder) {
   EXPECT_THAT(artifacts_[0].content, HasSubstr("-DTILE=64"));
   EXPECT_EQ(artifacts_[1].kind, v1::Blob::NCU_REPORT);
   EXPECT_EQ(artifacts_[2].kind, v1::Blob::LOG);
-  EXPECT_THAT(
-      observer_.reports,
-      ElementsAre(testing::StartsWith("validate at hidden"), testing::StartsWith("validate at hidden"),
-                  "validate at small (4 of 10)", "validate at main (5 of 10)", "compare with the parent (6 of 10)",
-                  "compare again in a fresh process (7 of 10)", "validate 20 times with fresh inputs (8 of 10)",
-                  "compute-sanitizer at small sizes (9 of 10)", "read counters (10 of 10)"));
+  EXPECT_THAT(observer_.reports,
+              ElementsAre(testing::StartsWith("validate at hidden"), testing::StartsWith("validate at hidden"),
+                          "validate at small (4 of 10)", "validate at main (5 of 10)",
+                          "compare with the parent (6 of 10)", "compare again in a fresh process (7 of 10)",
+                          "validate 20 times with fresh inputs (8 of 10)", "read counters (9 of 10)"));
 }
 
 TEST_F(TrialPipelineTest, ComparesAStepOfAnExpeditionOnceAndProfilesIt) {
@@ -323,7 +337,7 @@ TEST_F(TrialPipelineTest, TakesTheEndOfAnExpeditionThroughEveryCheckWithoutProfi
   EXPECT_FALSE(result.has_failure()) << result.failure().message();
   EXPECT_EQ(Log(gpu_.log) + kProfiled, Log(kKept));
   EXPECT_EQ(result.confirming_pairs_size(), 36);
-  EXPECT_TRUE(result.sanitized());
+  EXPECT_TRUE(result.sanitize_later());
 }
 
 const Log kConfirmedBesideWitness = {"restart", "compare main 36 witness", "check timed main"};
@@ -344,7 +358,7 @@ TEST_F(TrialPipelineTest, TimesAWitnessBesideWhatIsAboutToBeKeptOnly) {
   gpu_.processes = {{.candidate_us = 180, .parent_us = 200}};
   const v1::TrialResult result = Run();
   EXPECT_FALSE(result.has_failure()) << result.failure().message();
-  EXPECT_THAT(gpu_.log, ElementsAreArray(Validated(2) + kCompared + kConfirmedBesideWitness + kSanitized + kMoreSizes +
+  EXPECT_THAT(gpu_.log, ElementsAreArray(Validated(2) + kCompared + kConfirmedBesideWitness + kMoreSizes +
                                          Validated(20) + kProfiled));
   EXPECT_EQ(result.pairs(0).witness_us(), 0);
   EXPECT_EQ(result.confirming_pairs(0).witness_us(), 210);
@@ -359,9 +373,8 @@ TEST_F(TrialPipelineTest, AsksFurtherProcessesWhileTheWitnessLeavesTheSeatInDoub
   const v1::TrialResult result = Run();
   EXPECT_FALSE(result.has_failure()) << "the orchestrator judges it";
   EXPECT_EQ(result.confirming_pairs_size(), 3 * 36);
-  EXPECT_THAT(gpu_.log,
-              ElementsAreArray(Validated(2) + kCompared + kConfirmedBesideWitness + kConfirmedBesideWitness +
-                               kConfirmedBesideWitness + kSanitized + kMoreSizes + Validated(20) + kProfiled));
+  EXPECT_THAT(gpu_.log, ElementsAreArray(Validated(2) + kCompared + kConfirmedBesideWitness + kConfirmedBesideWitness +
+                                         kConfirmedBesideWitness + kMoreSizes + Validated(20) + kProfiled));
 }
 
 // What it took in graphs can't be compared with what it takes call by call.
@@ -375,7 +388,7 @@ TEST_F(TrialPipelineTest, TimesTheParentBesideTheWitnessAloneWhereTheCandidateIs
   EXPECT_FALSE(result.has_failure()) << result.failure().message();
   const Log alone = {"restart", "compare main 12 single", "check timed main"};
   EXPECT_THAT(gpu_.log, ElementsAreArray(Validated(2) + kCompared + kConfirmedBesideWitness + alone + alone +
-                                         kSanitized + kMoreSizes + Validated(20) + kProfiled));
+                                         kMoreSizes + Validated(20) + kProfiled));
   EXPECT_NEAR(result.parent_alone().log_time(), std::log(190.0 / 210), 1e-6);
   EXPECT_EQ(result.parent_alone().processes(), 2);
   EXPECT_TRUE(result.parent_alone().single());
@@ -1018,6 +1031,7 @@ TEST_F(TrialPipelineTest, AsksNothingOfASizeAtWhichTheStartIsWrong) {
 
 TEST_F(TrialPipelineTest, EndsTheSanitizerWithACandidateThatFailsTheSecondValidation) {
   Faster();
+  Verify();
   gpu_.sanitizing.failure = Failure(v1::CHECK_RACECHECK);
   gpu_.failures["call main x20"] = Failure(v1::CHECK_DETERMINISM);
   EXPECT_EQ(RunToFailure().check(), v1::CHECK_DETERMINISM) << "what validation finds comes first";
@@ -1027,6 +1041,7 @@ TEST_F(TrialPipelineTest, EndsTheSanitizerWithACandidateThatFailsTheSecondValida
 
 TEST_F(TrialPipelineTest, ProfilesNothingThatTheSanitizerRejects) {
   Faster();
+  Verify();
   gpu_.sanitizing.failure = Failure(v1::CHECK_RACECHECK, "compute-sanitizer racecheck: hazard");
   const v1::TrialResult result = Run();
   EXPECT_EQ(result.failure().check(), v1::CHECK_RACECHECK);
@@ -1039,7 +1054,7 @@ TEST_F(TrialPipelineTest, SaysThatTheSanitizerIsMissing) {
   Faster();
   gpu_.sanitizer_installed = false;
   const v1::TrialResult result = Run();
-  EXPECT_FALSE(result.sanitized());
+  EXPECT_FALSE(result.sanitized() || result.sanitize_later());
   EXPECT_TRUE(result.profiled());
   EXPECT_EQ(result.notes(), "compute-sanitizer is not installed here");
 }
@@ -1048,9 +1063,77 @@ TEST_F(TrialPipelineTest, LeavesTheSanitizerOutWhereTheCampaignAsks) {
   Faster();
   trial_.mutable_keep()->set_skip_sanitizer(true);
   const v1::TrialResult result = Run();
-  EXPECT_FALSE(result.sanitized());
+  EXPECT_FALSE(result.sanitized() || result.sanitize_later());
   EXPECT_EQ(result.notes(), "compute-sanitizer was left out, as the campaign asks");
   EXPECT_THAT(gpu_.log, Not(Contains(kSanitized[0])));
+}
+
+// Over kept variants.
+
+TEST_F(TrialPipelineTest, RunsTheSanitizerOverSeveralKeptVariantsAtOnce) {
+  Sanitize({64, 32});
+  const v1::TrialResult result = Run();
+  EXPECT_THAT(gpu_.log, ElementsAre("sanitize hidden hidden small hidden hidden small"));
+  ASSERT_EQ(result.sanitized_variants_size(), 2);
+  for (const v1::SanitizedVariant& found : result.sanitized_variants()) EXPECT_FALSE(found.has_failure());
+  EXPECT_EQ(result.sanitized_variants(0).iteration(), 1);
+  EXPECT_EQ(result.sanitized_variants(1).iteration(), 2);
+  EXPECT_EQ(result.stages(result.stages_size() - 1).stage(), v1::STAGE_VALIDATE);
+}
+
+TEST_F(TrialPipelineTest, FindsOutWhichKeptVariantTheSanitizerRejects) {
+  Sanitize({64, 32});
+  gpu_.sanitize = [](const std::vector<const BuiltSize*>& sizes) -> absl::StatusOr<Sanitizing> {
+    const bool has_32 = std::any_of(sizes.begin(), sizes.end(), [](const BuiltSize* size) {
+      return size->cubin != nullptr && absl::StrContains(*size->cubin, "-DTILE=32");
+    });
+    return has_32 ? Sanitizing{.failure = Failure(v1::CHECK_RACECHECK, "hazard")} : Sanitizing();
+  };
+  const v1::TrialResult result = Run();
+  EXPECT_FALSE(result.has_failure()) << "what it finds is of a variant, not of the trial";
+  ASSERT_EQ(result.sanitized_variants_size(), 2);
+  EXPECT_FALSE(result.sanitized_variants(0).has_failure());
+  EXPECT_EQ(result.sanitized_variants(1).failure().check(), v1::CHECK_RACECHECK);
+}
+
+TEST_F(TrialPipelineTest, RejectsNoKeptVariantForWhatTakesTooLongTogetherOnly) {
+  Sanitize({64, 32});
+  gpu_.sanitize = [](const std::vector<const BuiltSize*>& sizes) -> absl::StatusOr<Sanitizing> {
+    if (sizes.size() == 3) return Sanitizing();
+    return Sanitizing{.failure = Failure(v1::CHECK_TIMEOUT, "60 s")};
+  };
+  const v1::TrialResult result = Run();
+  ASSERT_EQ(result.sanitized_variants_size(), 2);
+  for (const v1::SanitizedVariant& found : result.sanitized_variants()) EXPECT_FALSE(found.has_failure());
+}
+
+TEST_F(TrialPipelineTest, BlamesNoKeptVariantForATroubleOfTheSanitizer) {
+  Sanitize({64});
+  gpu_.faults["sanitize hidden hidden small"] = absl::InternalError("no compute-sanitizer for this driver");
+  EXPECT_EQ(RunToFault(), "no compute-sanitizer for this driver");
+}
+
+TEST_F(TrialPipelineTest, PassesOverKeptVariantsWithoutASanitizer) {
+  Sanitize({64});
+  gpu_.sanitizer_installed = false;
+  const v1::TrialResult result = Run();
+  EXPECT_EQ(result.passed_over(), "compute-sanitizer is not installed here");
+  EXPECT_EQ(result.sanitized_variants_size(), 0);
+}
+
+TEST_F(TrialPipelineTest, SanitizesWhatItBuiltForTheTrialThatKeptIt) {
+  TrialBuilder builder(gpu_);
+  const auto bundle = std::make_shared<const v1::Bundle>(bundle_);
+  const absl::StatusOr<std::unique_ptr<TrialBuild>> tried = builder.Build(trial_, bundle, observer_);
+  ASSERT_TRUE(tried.ok()) << tried.status();
+  const BuildCounts before = gpu_.builder().TakeCounts();
+  Sanitize({64});
+  const absl::StatusOr<std::unique_ptr<TrialBuild>> again = builder.Build(trial_, bundle, observer_);
+  ASSERT_TRUE(again.ok()) << again.status();
+  const BuildCounts after = gpu_.builder().TakeCounts();
+  EXPECT_EQ(after.cached + after.compiled, 0) << before.compiled << " before";
+  ASSERT_EQ((*again)->unsanitized.size(), 1u);
+  EXPECT_EQ((*again)->unsanitized[0].size(), 3u);
 }
 
 TEST_F(TrialPipelineTest, KeepsACandidateWithoutCountersAndSaysWhy) {
@@ -1069,7 +1152,7 @@ TEST_F(TrialPipelineTest, GivesAVerificationTheSameSteps) {
   Faster();
   trial_.set_purpose(v1::TRIAL_PURPOSE_VERIFY);
   EXPECT_FALSE(Run().has_failure());
-  EXPECT_THAT(gpu_.log, ElementsAreArray(kKept));
+  EXPECT_THAT(gpu_.log, ElementsAreArray(kVerified)) << "and the sanitizer's at once";
 }
 
 TEST_F(TrialPipelineTest, BuildsAndRunsAHandOffAtTheEnd) {
@@ -1302,6 +1385,7 @@ TEST_F(TrialPipelineTest, SaysHowFarUpTheLadderTheSlowToolsCame) {
 
 TEST_F(TrialPipelineTest, TriesAloneWhatWasShortOfTimeBesideTheSanitizer) {
   Faster();
+  Verify();
   *gpu_.once["call main x20"].mutable_failure() = Failure(v1::CHECK_TIMEOUT);
   const v1::TrialResult result = Run();
   EXPECT_FALSE(result.has_failure()) << result.failure().message();
@@ -1312,6 +1396,7 @@ TEST_F(TrialPipelineTest, TriesAloneWhatWasShortOfTimeBesideTheSanitizer) {
 
 TEST_F(TrialPipelineTest, FailsWhatIsShortOfTimeAloneToo) {
   Faster();
+  Verify();
   gpu_.failures["call main x20"] = Failure(v1::CHECK_TIMEOUT);
   EXPECT_EQ(RunToFailure().check(), v1::CHECK_TIMEOUT);
   EXPECT_THAT(gpu_.log, Contains("call main x20").Times(2));
@@ -1442,6 +1527,7 @@ TEST_F(TrialPipelineTest, BlamesNoCandidateForAFaultOfTheMachineAtAnyRequest) {
 
 TEST_F(TrialPipelineTest, BlamesNoCandidateForAFullDisk) {
   Faster();
+  Verify();
   gpu_.faults[kSanitized[0]] = absl::ResourceExhaustedError("can't write the job: is the disk full?");
   EXPECT_THAT(RunToFault(), HasSubstr("is the disk full?"));
 }

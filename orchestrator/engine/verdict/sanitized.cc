@@ -1,0 +1,84 @@
+#include "orchestrator/engine/verdict/sanitized.h"
+
+#include <map>
+#include <set>
+
+#include "absl/strings/str_cat.h"
+#include "base/revision/revision.h"
+
+namespace pawl {
+namespace {
+
+v1::Failure Unknown(const std::string& why) {
+  v1::Failure failure;
+  failure.set_stage(v1::STAGE_VALIDATE);
+  failure.set_check(v1::CHECK_MEMCHECK);
+  failure.set_message(absl::StrCat("compute-sanitizer could not run over it: ", why));
+  return failure;
+}
+
+}  // namespace
+
+std::vector<v1::RevisedIteration> RejectedWith(const CampaignState& campaign, int iteration, const v1::Failure& failure,
+                                               double value, const Gate& gate) {
+  std::vector<v1::RevisedIteration> all;
+  const std::set<int> rejected = campaign.BuiltOn(iteration);
+  for (const v1::Iteration& other : campaign.iterations()) {
+    if (!rejected.contains(other.number()) || other.verdict() != v1::KEPT) continue;
+    const std::string& why = failure.message();
+    const std::string text = other.number() == iteration
+                                 ? why
+                                 : absl::StrCat("it was built on iteration ", iteration, ", which was rejected: ", why);
+    v1::RevisedIteration& revised = all.emplace_back(Unrevised(other));
+    revised.set_verdict(v1::REJECTED);
+    revised.set_reason(absl::StrCat(other.reason(), "; but ", text));
+    *revised.mutable_failure() = failure;
+    revised.mutable_failure()->set_message(text);
+    *revised.mutable_failed_gate() = gate.Failed(value, text);
+  }
+  return all;
+}
+
+std::vector<v1::RevisedIteration> JudgeSanitized(const CampaignState& campaign, const v1::TrialPlanned& planned,
+                                                 const v1::TrialResult& result, const Gates& gates) {
+  std::map<int, std::optional<v1::Failure>> found;  // nothing: it passed
+  for (const v1::SanitizedVariant& variant : result.sanitized_variants()) {
+    found[variant.iteration()] = variant.has_failure() ? std::optional(variant.failure()) : std::nullopt;
+  }
+  std::map<int, v1::RevisedIteration> all;
+  for (const int number : planned.unsanitized()) {
+    const v1::Iteration* iteration = campaign.Find(number);
+    if (iteration == nullptr || iteration->verdict() != v1::KEPT || all.contains(number)) continue;
+    const auto of_this = found.find(number);
+    if (of_this == found.end() && !result.passed_over().empty()) {
+      all[number] = Unrevised(*iteration);
+      all[number].set_notes(result.passed_over());
+      continue;
+    }
+    const std::optional<v1::Failure> failure = of_this != found.end() ? of_this->second
+                                               : result.has_failure() ? result.failure()
+                                                                      : Unknown("the worker said nothing of it");
+    if (!failure) {
+      all[number] = Unrevised(*iteration);
+      continue;
+    }
+    for (v1::RevisedIteration& rejected : RejectedWith(campaign, number, *failure, 0, gates.For(failure->check()))) {
+      all[rejected.number()] = std::move(rejected);
+    }
+  }
+  std::vector<v1::RevisedIteration> revised;
+  for (auto& [number, one] : all) {
+    one.set_unsanitized(false);
+    revised.push_back(std::move(one));
+  }
+  return revised;
+}
+
+std::vector<v1::RevisedIteration> UnsanitizedFor(const CampaignState& campaign, const v1::TrialPlanned& planned,
+                                                 const std::string& why, const Gates& gates) {
+  v1::TrialResult result;
+  *result.mutable_failure() = Unknown(why);
+  return JudgeSanitized(campaign, planned, result, gates);
+}
+
+}  // namespace pawl

@@ -1,0 +1,183 @@
+#include "orchestrator/engine/verdict/sanitized.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <map>
+
+#include "tests/orchestrator/engine/campaign_script.h"
+
+namespace pawl {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+v1::Bundle ManyVariants() {
+  v1::Bundle bundle = TinyBundle();
+  for (const int value : {8, 16, 32}) bundle.mutable_variables(1)->add_values(value);
+  bundle.clear_constraints();
+  return bundle;
+}
+
+v1::CampaignSpec Spec(int iterations = 0) {
+  v1::CampaignSpec spec;
+  spec.mutable_goal()->set_speedup(100);
+  spec.mutable_budget()->set_iterations(iterations);
+  return spec;
+}
+
+// A campaign whose worker leaves compute-sanitizer for later.
+class SanitizedTest : public testing::Test {
+ protected:
+  explicit SanitizedTest(const v1::CampaignSpec& spec = Spec()) : script_(spec, ManyVariants()) {
+    script_.Run(MeasuredStart(100));
+  }
+
+  v1::Iteration Keep() {
+    v1::TrialResult result = Measured(us_, us_ * 0.9);
+    us_ *= 0.9;
+    result.set_sanitize_later(true);
+    v1::Iteration kept = script_.Run(result);
+    EXPECT_EQ(kept.verdict(), v1::KEPT) << kept.reason();
+    EXPECT_TRUE(kept.unsanitized());
+    return kept;
+  }
+
+  // The plan that the campaign makes next must be for the sanitizer; what it finds, by iteration, of the others
+  // nothing.
+  v1::TrialPlanned Plan() {
+    const std::optional<v1::Event> event = script_.Decide();
+    EXPECT_TRUE(event && event->planned().purpose() == v1::TRIAL_PURPOSE_SANITIZE)
+        << (event ? event->ShortDebugString() : "nothing");
+    return event ? event->planned() : v1::TrialPlanned();
+  }
+  void Sanitize(const std::map<int, v1::Check>& failures = {}) {
+    const v1::TrialPlanned planned = Plan();
+    script_.Lease(planned.trial());
+    v1::TrialResult result;
+    for (const int number : planned.unsanitized()) {
+      v1::SanitizedVariant& found = *result.add_sanitized_variants();
+      found.set_iteration(number);
+      if (!failures.contains(number)) continue;
+      found.mutable_failure()->set_check(failures.at(number));
+      found.mutable_failure()->set_message("a hazard");
+    }
+    script_.Finish(planned.trial(), result);
+  }
+
+  CampaignScript script_;
+  double us_ = 100;
+};
+
+TEST_F(SanitizedTest, RunsOverSeveralKeptVariantsAtOnce) {
+  for (int i = 0; i < 4; ++i) Keep();
+  EXPECT_THAT(script_.state().unsanitized(), ElementsAre(1, 2, 3, 4));
+  const v1::TrialPlanned planned = Plan();
+  EXPECT_THAT(planned.unsanitized(), ElementsAre(1, 2, 3, 4));
+  EXPECT_FALSE(planned.has_parent());
+  EXPECT_FALSE(script_.Decide()) << "one thing at a time";
+}
+
+TEST_F(SanitizedTest, ForgetsWhatPassed) {
+  for (int i = 0; i < 4; ++i) Keep();
+  const v1::Iteration before = *script_.state().Find(4);
+  Sanitize();
+  EXPECT_THAT(script_.state().unsanitized(), IsEmpty());
+  const v1::Iteration& after = *script_.state().Find(4);
+  EXPECT_EQ(after.verdict(), v1::KEPT);
+  EXPECT_FALSE(after.unsanitized());
+  EXPECT_EQ(after.reason(), before.reason());
+  EXPECT_EQ(script_.summary().best(), 4);
+  Keep();
+}
+
+TEST_F(SanitizedTest, TakesBackWhatWasBuiltOnAFailure) {
+  for (int i = 0; i < 4; ++i) Keep();
+  Sanitize({{3, v1::CHECK_RACECHECK}});
+  EXPECT_EQ(script_.state().Find(2)->verdict(), v1::KEPT);
+  const v1::Iteration& failed = *script_.state().Find(3);
+  EXPECT_EQ(failed.verdict(), v1::REJECTED);
+  EXPECT_EQ(failed.failure().check(), v1::CHECK_RACECHECK);
+  ASSERT_EQ(failed.failed_gates_size(), 1);
+  EXPECT_EQ(failed.failed_gates(0).gate(), "sanitizer");
+  const v1::Iteration& built_on_it = *script_.state().Find(4);
+  EXPECT_EQ(built_on_it.verdict(), v1::REJECTED);
+  EXPECT_THAT(built_on_it.reason(), HasSubstr("it was built on iteration 3, which was rejected: a hazard"));
+  EXPECT_EQ(script_.summary().best(), 2);
+  EXPECT_THAT(script_.state().unsanitized(), IsEmpty());
+}
+
+class ShortSanitizedTest : public SanitizedTest {
+ protected:
+  ShortSanitizedTest() : SanitizedTest(Spec(2)) {}
+};
+
+TEST_F(ShortSanitizedTest, ComesBeforeTheCampaignClaimsItsBest) {
+  Keep();
+  Keep();
+  Sanitize({{2, v1::CHECK_MEMCHECK}});
+  EXPECT_EQ(script_.summary().best(), 1);
+  const std::optional<v1::Event> end = script_.Decide();
+  ASSERT_TRUE(end && end->has_ended()) << "the budget is used up, and iteration 1 is no product of steps";
+  EXPECT_EQ(end->ended().state(), v1::FINISHED);
+}
+
+TEST_F(ShortSanitizedTest, KeepsWithANoteWhatAWorkerWithoutASanitizerPassesOver) {
+  Keep();
+  Keep();
+  const v1::TrialPlanned planned = Plan();
+  script_.Lease(planned.trial());
+  v1::TrialResult result;
+  result.set_passed_over("compute-sanitizer is not installed here");
+  script_.Finish(planned.trial(), result);
+  EXPECT_EQ(script_.summary().best(), 2);
+  EXPECT_EQ(script_.state().Find(2)->notes(), "compute-sanitizer is not installed here");
+  EXPECT_THAT(script_.state().unsanitized(), IsEmpty());
+}
+
+TEST_F(ShortSanitizedTest, ClaimsNothingOfWhichAWorkerSaysNothing) {
+  Keep();
+  Keep();
+  const v1::TrialPlanned planned = Plan();
+  script_.Lease(planned.trial());
+  script_.Finish(planned.trial(), v1::TrialResult());
+  EXPECT_EQ(script_.summary().best(), 0);
+  EXPECT_THAT(script_.state().Find(1)->reason(), HasSubstr("compute-sanitizer could not run over it"));
+}
+
+TEST_F(ShortSanitizedTest, ClaimsNothingThatWorkersWereLostBy) {
+  Keep();
+  Keep();
+  const std::vector<v1::RevisedIteration> revised = UnsanitizedFor(script_.state(), Plan(), "3 workers were lost");
+  ASSERT_EQ(revised.size(), 2u);
+  for (const v1::RevisedIteration& one : revised) {
+    EXPECT_EQ(one.verdict(), v1::REJECTED);
+    EXPECT_THAT(one.reason(), HasSubstr("3 workers were lost"));
+  }
+}
+
+class ProposedSanitizedTest : public SanitizedTest {
+ protected:
+  static v1::CampaignSpec Outside() {
+    v1::CampaignSpec spec = Spec();
+    spec.mutable_chooser()->set_kind(v1::CHOOSER_KIND_OUTSIDE);
+    spec.mutable_chooser()->set_wait_seconds(60);
+    return spec;
+  }
+  ProposedSanitizedTest() : SanitizedTest(Outside()) {}
+};
+
+TEST_F(ProposedSanitizedTest, RunsWhileTheCampaignWaitsForAProposal) {
+  script_.Propose("TILE", 64);
+  Keep();
+  Sanitize();
+  EXPECT_FALSE(script_.Decide()) << "it waits";
+  script_.Propose("TILE", 16);
+  EXPECT_TRUE(script_.Decide()->planned().has_parent());
+}
+
+}  // namespace
+}  // namespace pawl
