@@ -38,6 +38,10 @@ Variance Sum(const Variance& a, const Variance& b) {
   return {value, value * value / (a.value * a.value / a.degrees + b.value * b.value / b.degrees)};
 }
 
+// Added to the variance of pairs that are too few to tell: larger than that of any kernel in tests/profiles/series,
+// whose largest standard deviation is 0.024.
+constexpr Variance kAssumed = {0.04 * 0.04, 20};
+
 Variance Scaled(const Variance& variance, double by) { return {variance.value * by, variance.degrees}; }
 
 // What the pairs of a comparison say before they are judged.
@@ -50,7 +54,7 @@ struct Figures {
 };
 
 // Of one size.
-Figures FiguresOf(std::span<const PairBatch> processes) {
+Figures FiguresOf(std::span<const PairBatch> processes, const KeepRule& rule) {
   Figures figures;
   const double k = static_cast<double>(processes.size());
   double squares = 0, degrees = 0, share = 0, most = 0;  // share: the mean of 1 / pairs
@@ -66,7 +70,11 @@ Figures FiguresOf(std::span<const PairBatch> processes) {
     most = std::max(most, n);
     degrees += n - 1;
   }
-  const Variance pairs = {squares / degrees, degrees};
+  Variance pairs = {squares / degrees, degrees};
+  if (most < rule.first_pairs) {
+    pairs = Sum(pairs, kAssumed);
+    most = rule.first_pairs;
+  }
   figures.by_pairs = Scaled(pairs, share);
   figures.further_pairs = Scaled(pairs, 1 / most + share / k);
   figures.noise_share = 1;
@@ -74,12 +82,12 @@ Figures FiguresOf(std::span<const PairBatch> processes) {
 }
 
 // Of those sizes that were timed, as often as all of them were: the weighted sum, whatever the weights add up to.
-Figures FiguresOf(std::span<const SizePairs> sizes, size_t processes) {
+Figures FiguresOf(std::span<const SizePairs> sizes, size_t processes, const KeepRule& rule) {
   Figures all;
   all.means.resize(processes);
   for (const SizePairs& size : sizes) {
     if (size.processes.empty()) continue;
-    const Figures one = FiguresOf(std::span(size.processes).first(processes));
+    const Figures one = FiguresOf(std::span(size.processes).first(processes), rule);
     const double square = size.weight * size.weight;
     for (size_t i = 0; i < processes; ++i) all.means[i] += size.weight * one.means[i];
     all.mean += size.weight * one.mean;
@@ -122,6 +130,12 @@ Predictive PredictiveOf(const Figures& figures, const v1::ProcessNoise& known, c
   }
   predictive.variance = Sum(Scaled(process, 1 + 1 / k), figures.further_pairs);
   return predictive;
+}
+
+// Of the interval about the mean.
+double ReachOf(const Predictive& predictive, const KeepRule& rule) {
+  const boost::math::students_t_distribution<double, Policy> distribution(predictive.variance.degrees);
+  return boost::math::quantile(distribution, (1 + rule.confidence) / 2) * std::sqrt(predictive.variance.value);
 }
 
 std::string Interval(const v1::Comparison& c, const KeepRule& rule) {
@@ -242,7 +256,7 @@ v1::Comparison CompareSizes(std::span<const SizePairs> sizes, const v1::ProcessN
   }
   if (!finite) return Unclear(c, "Unclear: the time of a pair is not a positive number");
   const bool some = fewest.value_or(0) > 0;
-  const Figures figures = some ? FiguresOf(sizes, coverage.processes) : Figures();
+  const Figures figures = some ? FiguresOf(sizes, coverage.processes, rule) : Figures();
   if (some) c.set_mean_log_ratio(figures.mean / coverage.weight);
   if (c.discarded() >= rule.max_discarded * std::max(1, coverage.timed)) {
     return Unclear(c,
@@ -250,16 +264,17 @@ v1::Comparison CompareSizes(std::span<const SizePairs> sizes, const v1::ProcessN
                                    "let the GPU cool down, or stop other work on it",
                                    c.discarded()));
   }
-  if (fewest.value_or(0) < needed) {
-    return Unclear(
-        c, absl::StrFormat("Unclear: only %s measured; a comparison needs %d",
-                           fewest.value_or(0) == 1 ? "1 pair was" : absl::StrCat(fewest.value_or(0), " pairs were"),
-                           needed));
-  }
+  const int few = fewest.value_or(0);
+  const auto too_few = [&] {
+    return Unclear(c, absl::StrFormat("Unclear: only %s measured; a comparison needs %d",
+                                      few == 1 ? "1 pair was" : absl::StrCat(few, " pairs were"), needed));
+  };
+  const bool may_be_few =
+      rule.sure_pairs > 0 && few >= std::max(rule.sure_pairs, 2) && sizes.size() == 1 && coverage.processes == 1;
+  if (few < needed && !may_be_few) return too_few();
   const Predictive predictive = PredictiveOf(figures, Known(noise), rule);
-  const boost::math::students_t_distribution<double, Policy> distribution(predictive.variance.degrees);
-  const double reach =
-      boost::math::quantile(distribution, (1 + rule.confidence) / 2) * std::sqrt(predictive.variance.value);
+  const double reach = ReachOf(predictive, rule), threshold = std::log1p(rule.min_gain);
+  if (few < needed && figures.mean + reach >= -threshold) return too_few();
   c.set_lower(figures.mean - reach);
   c.set_upper(figures.mean + reach);
   if (!coverage.untimed.empty()) {
@@ -269,7 +284,6 @@ v1::Comparison CompareSizes(std::span<const SizePairs> sizes, const v1::ProcessN
     c.set_upper(c.upper() + rest * std::max(most, c.upper() / coverage.weight));
   }
 
-  const double threshold = std::log1p(rule.min_gain);
   const bool settled = !predictive.disagree || c.processes() >= rule.max_processes;
   if (c.lower() > threshold && c.processes() >= rule.min_processes && settled && coverage.untimed.empty()) {
     c.set_result(v1::FASTER);
@@ -284,6 +298,17 @@ v1::Comparison CompareSizes(std::span<const SizePairs> sizes, const v1::ProcessN
   return c;
 }
 
+double SureBelow(const v1::ProcessNoise& noise, const KeepRule& rule) {
+  const PairBatch equal{std::vector<double>(static_cast<size_t>(std::max(rule.sure_pairs, 2)))};
+  return -std::log1p(rule.min_gain) - ReachOf(PredictiveOf(FiguresOf({&equal, 1}, rule), Known(noise), rule), rule);
+}
+
+bool SurelySlower(std::span<const double> log_ratios, const v1::ProcessNoise& noise, const KeepRule& rule) {
+  if (rule.sure_pairs == 0 || log_ratios.size() < static_cast<size_t>(rule.sure_pairs)) return false;
+  const double below = SureBelow(noise, rule);
+  return std::all_of(log_ratios.begin(), log_ratios.end(), [&](double r) { return r < below; });
+}
+
 std::vector<size_t> WantMorePairs(std::span<const SizePairs> sizes, const v1::ProcessNoise& noise,
                                   const KeepRule& rule) {
   const v1::Comparison c = CompareSizes(sizes, noise, rule);
@@ -294,13 +319,13 @@ std::vector<size_t> WantMorePairs(std::span<const SizePairs> sizes, const v1::Pr
     return {};
   }
   std::vector<size_t> more;
-  const double all = PredictiveOf(FiguresOf(sizes, 1), Known(noise), rule).variance.value;
+  const double all = PredictiveOf(FiguresOf(sizes, 1, rule), Known(noise), rule).variance.value;
   double removed = 0;
   for (size_t i = 0; i < sizes.size(); ++i) {
     const int pairs = static_cast<int>(sizes[i].processes[0].log_ratios.size());
     if (pairs < rule.first_pairs || pairs >= rule.extended_pairs) continue;
     const double by_pairs =
-        sizes[i].weight * sizes[i].weight * FiguresOf(std::span(sizes[i].processes).first(1)).further_pairs.value;
+        sizes[i].weight * sizes[i].weight * FiguresOf(std::span(sizes[i].processes).first(1), rule).further_pairs.value;
     const double of_this = by_pairs * (1 - static_cast<double>(pairs) / rule.extended_pairs);
     removed += of_this;
     if (of_this > kWorthExtending * all / static_cast<double>(sizes.size())) more.push_back(i);

@@ -20,9 +20,15 @@ struct KeepRule {
   int max_processes = 4;        // where they disagree or the interval still contains the threshold
   int max_discarded = 10;       // pairs of all processes; with so many the GPU was too unsteady to judge
   double disagreement = 0.999;  // processes differ by more than this share of such differences does by noise alone
+  // Of a goal of one size: so few pairs of a first process, or more, are enough if they show that the candidate is
+  // slower. 0: they are not.
+  int sure_pairs = 0;
   // Of a goal over several sizes: a size that was not timed is taken to be at most so many times as fast as the parent.
   double untimed_speedup = 1.5;
 };
+
+// KeepRule::sure_pairs of a campaign's iterations that may be kept, in its first leg.
+inline constexpr int kSurePairs = 2;
 
 // The defaults with the campaign's own settings.
 KeepRule KeepRuleOf(const v1::KeepSettings& settings);
@@ -51,11 +57,14 @@ struct SizePairs {
 //   FASTER   the lower bound exceeds log(1 + min_gain), in min_processes or more that agree
 //   SLOWER   the upper bound is below -log(1 + min_gain)
 //   SAME     both bounds lie between the two
-//   UNCLEAR  otherwise, with fewer than first_pairs in a process, or with max_discarded pairs discarded at each size
+//   UNCLEAR  otherwise, with fewer than first_pairs in a process (unless sure_pairs or more show that it is SLOWER), or
+//            with max_discarded pairs discarded at each size
 // The mean is that of the processes' means. The bounds are for the mean of one more process that measures in the same
 // way. A process's mean varies by `noise` and by the variance of its pairs; the variance between these processes is
 // pooled with the noise, which has more degrees of freedom than a few processes. Where max_processes still disagree,
-// the noise is not theirs, and only their own variance counts. An empty `noise` is UnknownNoise.
+// the noise is not theirs, and only their own variance counts. An empty `noise` is UnknownNoise. To the variance of
+// fewer than first_pairs an assumed one is added, which is larger than most, and the further process measures
+// first_pairs.
 v1::Comparison Compare(std::span<const PairBatch> processes, const v1::ProcessNoise& noise, const KeepRule& rule);
 
 // The same for a goal over several sizes, whose weights have the sum 1: of the weighted mean of the log ratios.
@@ -63,6 +72,14 @@ v1::Comparison Compare(std::span<const PairBatch> processes, const v1::ProcessNo
 // that of one size. Processes that did not time every size do not count. Where a size was not timed at all, the bounds
 // allow for rule.untimed_speedup there and nothing is FASTER. One size of weight 1 gives what Compare gives.
 v1::Comparison CompareSizes(std::span<const SizePairs> sizes, const v1::ProcessNoise& noise, const KeepRule& rule);
+
+// What so few pairs must lie below to be enough: as many that are equal would be judged SLOWER.
+double SureBelow(const v1::ProcessNoise& noise, const KeepRule& rule);
+
+// Whether the first process may end with these pairs: there are rule.sure_pairs or more, all below SureBelow. The mean
+// of pairs that end because they are low is too low, by less than their standard deviation: the interval allows for
+// more.
+bool SurelySlower(std::span<const double> log_ratios, const v1::ProcessNoise& noise, const KeepRule& rule);
 
 // The sizes, by their place, that the first process should measure up to rule.extended_pairs: the comparison is
 // unclear, and the variance of their pairs is a part of that.

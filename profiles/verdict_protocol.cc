@@ -48,9 +48,14 @@ class Protocol {
       if (!pairs.ok()) return pairs.status();
       pairs_[i].processes.push_back(*std::move(pairs));
     }
+    if (EndedTooEarly()) {
+      absl::Status status = Extend(*source, 0, rule_.first_pairs, &pairs_[0].processes[0]);
+      if (!status.ok()) return status;
+    }
     if (Lost()) return absl::OkStatus();
     for (const size_t i : WantMorePairs(pairs_, noise_, rule_)) {
-      if (absl::Status status = Extend(*source, i, &pairs_[i].processes[0]); !status.ok()) return status;
+      absl::Status status = Extend(*source, i, rule_.extended_pairs, &pairs_[i].processes[0]);
+      if (!status.ok()) return status;
     }
     return absl::OkStatus();
   }
@@ -69,13 +74,23 @@ class Protocol {
     for (size_t i = 0; i < pairs_.size(); ++i) {
       if (protocol_.whole == pairs_[i].size) continue;
       if (!open && !(protocol_.wants_more && protocol_.wants_more(i))) continue;
-      if (absl::Status status = Extend(*source, i, &pairs_[i].processes.back()); !status.ok()) return status;
+      absl::Status status = Extend(*source, i, rule_.extended_pairs, &pairs_[i].processes.back());
+      if (!status.ok()) return status;
     }
     return absl::OkStatus();
   }
 
-  absl::Status Extend(const SizedSource& source, size_t size, PairBatch* batch) {
-    absl::StatusOr<PairBatch> more = source(size, rule_.extended_pairs - static_cast<int>(batch->log_ratios.size()));
+  // The first process ended with few pairs because they seemed to be enough, and they are not.
+  bool EndedTooEarly() const {
+    if (rule_.sure_pairs == 0 || pairs_.size() > 1) return false;
+    const PairBatch& first = pairs_[0].processes[0];
+    const auto pairs = static_cast<int>(first.log_ratios.size());
+    return pairs >= rule_.sure_pairs && pairs < rule_.first_pairs && first.discarded < rule_.max_discarded &&
+           Compared().result() != v1::SLOWER;
+  }
+
+  absl::Status Extend(const SizedSource& source, size_t size, int pairs, PairBatch* batch) {
+    absl::StatusOr<PairBatch> more = source(size, pairs - static_cast<int>(batch->log_ratios.size()));
     if (!more.ok()) return more.status();
     batch->log_ratios.insert(batch->log_ratios.end(), more->log_ratios.begin(), more->log_ratios.end());
     batch->discarded += more->discarded;

@@ -10,7 +10,8 @@
 
 namespace pawl {
 
-// One process that times candidate against parent: each call measures so many more pairs.
+// One process that times candidate against parent: each call measures so many more pairs. The first call of the first
+// process may measure fewer: those that are SurelySlower, where the rule allows it.
 using PairSource = std::function<absl::StatusOr<PairBatch>(int pairs)>;
 // Starts such a process; `process` counts them from 0.
 using PairSourceStarter = std::function<absl::StatusOr<PairSource>(int process)>;

@@ -4,7 +4,9 @@
 #include <cmath>
 #include <cstdlib>
 #include <functional>
+#include <span>
 #include <string>
+#include <utility>
 
 #include "profiles/gpus.h"
 #include "tests/profiles/recorded_series.h"
@@ -16,8 +18,47 @@ namespace {
 // One process after another of the same comparison.
 using Processes = std::function<PairSource()>;
 
+// As of a campaign's iterations.
+KeepRule Rule() {
+  KeepRule rule;
+  rule.sure_pairs = kSurePairs;
+  return rule;
+}
+
+// As the runner does: the first pairs end once they show that the candidate is slower.
+PairSource EndingWhenSlower(PairSource source, const v1::ProcessNoise& noise) {
+  return [source = std::move(source), noise, below = SureBelow(noise, Rule()),
+          first = true](int pairs) mutable -> absl::StatusOr<PairBatch> {
+    if (!std::exchange(first, false)) return source(pairs);
+    PairBatch batch;
+    bool all_below = true;
+    while (static_cast<int>(batch.log_ratios.size()) < pairs) {
+      const absl::StatusOr<PairBatch> one = source(1);
+      if (!one.ok()) return one;
+      batch.log_ratios.push_back(one->log_ratios[0]);
+      all_below = all_below && batch.log_ratios.back() < below;
+      if (all_below && static_cast<int>(batch.log_ratios.size()) >= kSurePairs) break;
+    }
+    return batch;
+  };
+}
+
 v1::Comparison Protocol(const Processes& processes, const v1::ProcessNoise& noise) {
-  return CompareByProtocol([&](int) { return processes(); }, noise, KeepRule()).value();
+  const auto start = [&](int process) { return process == 0 ? EndingWhenSlower(processes(), noise) : processes(); };
+  return CompareByProtocol(start, noise, Rule()).value();
+}
+
+// Of so many comparisons, how many ended after two pairs; each of them says slower.
+int EndEarly(const Processes& processes, const v1::ProcessNoise& noise, int comparisons) {
+  int early = 0;
+  for (int i = 0; i < comparisons; ++i) {
+    const v1::Comparison comparison = Protocol(processes, noise);
+    if (comparison.pairs() >= Rule().first_pairs) continue;
+    EXPECT_EQ(comparison.result(), v1::SLOWER) << comparison.reason();
+    EXPECT_EQ(comparison.pairs(), kSurePairs);
+    ++early;
+  }
+  return early;
 }
 
 int Keeps(const Processes& processes, const v1::ProcessNoise& noise, int comparisons) {
@@ -53,10 +94,40 @@ TEST_F(Textbook, KeepsNothingWhenAKernelIsComparedWithItself) { EXPECT_LE(Keeps(
 TEST_F(Textbook, KeepsATrueGainOfThreePercent) { EXPECT_GE(Keeps(Of(0.03), noise_.Known(), 2000), 1900); }
 
 TEST_F(Textbook, PrintsIntervalsThatContainAFurtherProcess) {
-  for (const double gain : {-0.02, 0.0, 0.015, 0.03, 0.2}) {
+  for (const double gain : {-0.5, -0.2, -0.1, -0.02, 0.0, 0.015, 0.03, 0.2}) {
     const double share = Coverage(gain, 20000);
     EXPECT_GE(share, 0.985) << gain;
     EXPECT_LE(share, 1.0) << gain;
+  }
+}
+
+TEST_F(Textbook, NeedsTwoPairsOfWhatIsMuchSlower) {
+  EXPECT_GE(EndEarly(Of(-0.1), noise_.Known(), 2000), 1000);
+  for (const double gain : {-0.2, -0.5}) EXPECT_GE(EndEarly(Of(gain), noise_.Known(), 2000), 1990) << gain;
+}
+
+TEST_F(Textbook, DoesNotEndEarlyWhereAKernelIsComparedWithItself) {
+  for (const double gain : {0.0, 0.03}) EXPECT_EQ(EndEarly(Of(gain), noise_.Known(), 20000), 0) << gain;
+  // As much as is assumed.
+  noise_.pair = 0.04;
+  EXPECT_LE(EndEarly(Of(0), noise_.Known(), 100000), 10);
+}
+
+// What stops because it is low has a mean that is too low: by less than a standard deviation of pairs.
+TEST_F(Textbook, EndsWithAMeanThatIsLittleTooLow) {
+  for (const double pair : {0.01, 0.02}) {
+    noise_.pair = pair;
+    double off = 0;
+    int early = 0;
+    for (int i = 0; i < 20000; ++i) {
+      const v1::Comparison comparison = Protocol(Of(-0.1), noise_.Known());
+      if (comparison.pairs() > kSurePairs) continue;
+      off += comparison.mean_log_ratio() - std::log1p(-0.1);
+      ++early;
+    }
+    ASSERT_GT(early, 2000);
+    EXPECT_LT(off / early, 0);
+    EXPECT_GT(off / early, -pair);
   }
 }
 
@@ -207,6 +278,58 @@ class H200SizesNoise : public H200Noise {
 TEST_F(H200SizesNoise, KeepsNothingWhenAKernelIsComparedWithItself) { EXPECT_LE(KeepsOfTwo(0, 20000), 2); }
 
 TEST_F(H200SizesNoise, KeepsATrueGainOfThreePercent) { EXPECT_GE(KeepsOfTwo(0.03, 2000), 1900); }
+
+TEST_F(H200Noise, NeedsTwoPairsOfWhatIsMuchSlower) {
+  for (const auto& [gain, least] : {std::pair{-0.1, 1000}, {-0.2, 1980}, {-0.5, 1990}}) {
+    int early = 0;
+    for (int i = 0; i < 2000; ++i) {
+      const RecordedSeries::Comparison& one = Any();
+      early += EndEarly([&, gain = gain] { return series_.Draw(one, gain, random_); }, NoiseOf("h200"), 1);
+    }
+    EXPECT_GE(early, least) << gain;
+  }
+}
+
+TEST_F(H200Noise, PrintsIntervalsOfTwoPairsThatContainAFurtherProcess) {
+  for (const double gain : {-0.1, -0.2}) {
+    int covered = 0;
+    for (int i = 0; i < 5000; ++i) {
+      const RecordedSeries::Comparison& one = Any();
+      const auto process = [&] { return series_.Draw(one, gain, random_); };
+      covered += Covers(Protocol(process, NoiseOf("h200")), Mean(process()(Rule().extended_pairs)->log_ratios));
+    }
+    EXPECT_GE(covered, 4925) << gain;
+  }
+}
+
+TEST_F(H200Noise, DoesNotEndEarlyWhereAKernelIsComparedWithItself) {
+  for (const double gain : {0.0, 0.03}) {
+    int early = 0;
+    for (int i = 0; i < 20000; ++i) {
+      const RecordedSeries::Comparison& one = Any();
+      early += EndEarly([&] { return series_.Draw(one, gain, random_); }, NoiseOf("h200"), 1);
+    }
+    EXPECT_LE(early, 2) << gain;
+  }
+}
+
+// Pairs are drawn from the middle of a process above. Its first ones are no lower than the others.
+TEST_F(H200Noise, HasFirstPairsThatAreLikeTheOthers) {
+  double off = 0;
+  int processes = 0;
+  for (const RecordedSeries::Comparison& comparison : series_.comparisons()) {
+    for (const RecordedSeries::Process& process : comparison.processes) {
+      const double mean = Mean(process.log_ratios);
+      for (int i = 0; i < kSurePairs; ++i) {
+        off += (process.log_ratios[static_cast<size_t>(i)] - mean) / kSurePairs;
+        EXPECT_GT(process.log_ratios[static_cast<size_t>(i)] - mean, SureBelow(NoiseOf("h200"), Rule()));
+      }
+      ++processes;
+    }
+  }
+  ASSERT_GT(processes, 40);
+  EXPECT_NEAR(off / processes, 0, 0.003);
+}
 
 TEST_F(H200Noise, KeepsATrueGainOfThreePercent) { EXPECT_GE(KeepsOf(0.03, 2000), 1900); }
 

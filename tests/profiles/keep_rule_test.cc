@@ -146,6 +146,57 @@ TEST(Compare, IsNotMisledByPairsWithoutAnySpread) {
   EXPECT_EQ(Judged({Pairs(0, 0)}).result(), v1::SAME);
 }
 
+KeepRule SureRule() {
+  KeepRule rule;
+  rule.sure_pairs = 2;
+  return rule;
+}
+
+TEST(FewPairs, AreEnoughForWhatIsMuchSlowerOnlyAndWhereTheRuleAllowsIt) {
+  const v1::Comparison c = Judged({Pairs(-0.2, 0.002, 2)}, SureRule());
+  EXPECT_EQ(c.result(), v1::SLOWER);
+  EXPECT_THAT(c.reason(), HasSubstr("; 1 process, 2 pairs)"));
+  EXPECT_EQ(Judged({Pairs(-0.2, 0.002, 2)}).result(), v1::UNCLEAR);
+  for (const double gain : {-0.08, 0.0, 0.5}) {
+    EXPECT_THAT(Judged({Pairs(gain, 0.002, 2)}, SureRule()).reason(), HasSubstr("only 2 pairs were measured")) << gain;
+  }
+  EXPECT_EQ(Judged({Pairs(-0.5, 0, 1)}, SureRule()).result(), v1::UNCLEAR);
+  EXPECT_EQ(Judged({Pairs(-0.2, 0.1, 2)}, SureRule()).result(), v1::UNCLEAR) << "they spread too widely";
+  EXPECT_EQ(Judged({Pairs(-0.5), Pairs(-0.5, 0.002, 2)}, SureRule()).result(), v1::UNCLEAR) << "of a further process";
+  const std::vector<SizePairs> sizes = {{"a", 0.5, {Pairs(-0.5, 0.002, 2)}}, {"b", 0.5, {Pairs(-0.5, 0.002, 2)}}};
+  EXPECT_EQ(CompareSizes(sizes, Noise(), SureRule()).result(), v1::UNCLEAR) << "of several sizes";
+}
+
+TEST(FewPairs, HaveTheIntervalOfAnAssumedSpread) {
+  // Of 0.04 with 20 degrees, and a further process of 12 pairs.
+  const v1::Comparison c = Judged({Pairs(-0.2, 0, 2)}, SureRule());
+  const double process = 2 * 1e-6, pairs = 0.04 * 0.04 * (1.0 / 2 + 1.0 / 12);
+  EXPECT_NEAR(c.upper() - c.mean_log_ratio(), 2.845 * std::sqrt(process + pairs), 2e-4) << "t(0.995, 20) = 2.845";
+  // Their own spread of 0.04 adds as much, with one degree: 3.8 in all, where t is above 4.6.
+  const v1::Comparison wide = Judged({Pairs(-0.3, 0.04 / std::sqrt(2), 2)}, SureRule());
+  EXPECT_GT(wide.upper() - wide.mean_log_ratio(), 4.6 * std::sqrt(process + 2 * pairs));
+}
+
+TEST(SurelySlower, IsWhatWouldBeJudgedSlower) {
+  const double below = SureBelow(Noise(), SureRule());
+  EXPECT_NEAR(below, std::log(0.908), 0.001);
+  for (const double apart : {0.0, 0.01, 0.02}) {
+    const PairBatch batch{{below - 1e-6, below - 1e-6 - apart}};
+    EXPECT_TRUE(SurelySlower(batch.log_ratios, Noise(), SureRule()));
+    EXPECT_EQ(Judged({batch}, SureRule()).result(), v1::SLOWER) << apart;
+  }
+  EXPECT_EQ(Judged({PairBatch{{below - 0.001, below - 0.2}}}, SureRule()).result(), v1::UNCLEAR) << "more is measured";
+  const PairBatch above{{below + 1e-6, below + 1e-6}};
+  EXPECT_EQ(Judged({above}, SureRule()).result(), v1::UNCLEAR);
+  EXPECT_FALSE(SurelySlower(above.log_ratios, Noise(), SureRule()));
+  EXPECT_FALSE(SurelySlower(std::vector<double>{-1, -1, 0}, Noise(), SureRule())) << "all must be";
+  EXPECT_FALSE(SurelySlower(std::vector<double>{-1}, Noise(), SureRule()));
+  EXPECT_FALSE(SurelySlower(std::vector<double>{-1, -1}, Noise(), KeepRule()));
+  KeepRule strict = SureRule();
+  strict.min_gain = 0.1;
+  EXPECT_LT(SureBelow(Noise(), strict), below - 0.08);
+}
+
 bool WantsMorePairs(const PairBatch& first, const v1::ProcessNoise& noise, const KeepRule& rule) {
   const SizePairs only{"", 1, {first}};
   return !WantMorePairs({&only, 1}, noise, rule).empty();
@@ -222,7 +273,8 @@ TEST(KeepRuleOf, TakesTheCampaignsThresholdWhereThereIsOne) {
 // Serves prepared batches, one list a process, and remembers what was asked for.
 class ScriptedProcesses {
  public:
-  explicit ScriptedProcesses(std::vector<std::vector<PairBatch>> batches) : batches_(std::move(batches)) {}
+  explicit ScriptedProcesses(std::vector<std::vector<PairBatch>> batches, const KeepRule& rule = {})
+      : batches_(std::move(batches)), rule_(rule) {}
 
   absl::StatusOr<v1::Comparison> Run() {
     return CompareByProtocol(
@@ -237,13 +289,14 @@ class ScriptedProcesses {
             return batches_[at][next++];
           });
         },
-        Noise(), KeepRule());
+        Noise(), rule_);
   }
   int processes() const { return processes_; }
   const std::vector<int>& asked() const { return asked_; }
 
  private:
   std::vector<std::vector<PairBatch>> batches_;
+  const KeepRule rule_;
   int processes_ = 0;
   std::vector<int> asked_;
 };
@@ -251,6 +304,35 @@ class ScriptedProcesses {
 TEST(Protocol, EndsAfterTwelvePairsWhenTheAnswerIsPlain) {
   ScriptedProcesses processes({{Pairs(-0.05)}});
   EXPECT_EQ(processes.Run()->result(), v1::SLOWER);
+  EXPECT_THAT(processes.asked(), ElementsAre(12));
+}
+
+TEST(Protocol, EndsAfterTwoPairsOfWhatIsMuchSlower) {
+  ScriptedProcesses processes({{Pairs(-0.3, 0.01, 2)}}, SureRule());
+  EXPECT_EQ(processes.Run()->result(), v1::SLOWER);
+  EXPECT_THAT(processes.asked(), ElementsAre(12));
+}
+
+TEST(Protocol, GoesOnInTheSameProcessWhereFewPairsDoNotShowIt) {
+  ScriptedProcesses processes({{Pairs(-0.2, 0.1, 2), Pairs(-0.2, 0.02, 10)}}, SureRule());
+  const auto c = processes.Run();
+  EXPECT_EQ(c->result(), v1::SLOWER) << c->reason();
+  EXPECT_EQ(c->pairs(), 12);
+  EXPECT_THAT(processes.asked(), ElementsAre(12, 10));
+  EXPECT_EQ(processes.processes(), 1);
+}
+
+TEST(Protocol, ExtendsWhatItWentOnWith) {
+  ScriptedProcesses processes({{Pairs(-0.05, 0.002, 2), Pairs(0, 0.03, 10), Pairs(0, 0.03, 24)}}, SureRule());
+  EXPECT_EQ(processes.Run()->pairs(), 36);
+  EXPECT_THAT(processes.asked(), ElementsAre(12, 10, 24));
+}
+
+TEST(Protocol, DoesNotGoOnWhereTheGpuWasUnsteady) {
+  PairBatch few = Pairs(-0.05, 0.002, 2);
+  few.discarded = 10;
+  ScriptedProcesses processes({{few}}, SureRule());
+  EXPECT_EQ(processes.Run()->result(), v1::UNCLEAR);
   EXPECT_THAT(processes.asked(), ElementsAre(12));
 }
 
