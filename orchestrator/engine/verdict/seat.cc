@@ -260,6 +260,8 @@ void AddWitness(const CampaignState& campaign, const v1::TrialPlanned& planned, 
 }
 
 void SetSeatTimes(const CampaignState& campaign, const v1::TrialResult& result, v1::Iteration* iteration) {
+  // Few pairs tell that a candidate is much slower, but would count as much as all of another process.
+  if (result.pairs_size() < KeepRule().first_pairs && result.confirming_pairs().empty()) return;
   const SeatPairs pairs(PairsByProcess(result), campaign.goal_sizes(), campaign.goal().size());
   const v1::Iteration* parent = iteration->has_parent() ? campaign.Find(iteration->parent()) : nullptr;
   if (parent != nullptr) {

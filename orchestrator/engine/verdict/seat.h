@@ -26,7 +26,8 @@ void AddWitness(const CampaignState& campaign, const v1::TrialPlanned& planned, 
 // Sets as_candidate and as_parent, where an anchor was timed, and candidate_beside_witness and parent_beside_witness.
 // The candidate's witness is its parent's, or the parent where that has none that is near enough. Two GPUs of one model
 // differ: parent_beside_witness is set only if the one that measured the parent as a candidate measured it again. All
-// are over the goal's sizes, as the verdict is: a trial that did not time all of them sets none.
+// are over the goal's sizes, as the verdict is: a trial that did not time all of them sets none, nor does one that
+// ended with fewer pairs than KeepRule::first_pairs.
 void SetSeatTimes(const CampaignState& campaign, const v1::TrialResult& result, v1::Iteration* iteration);
 
 // Why the comparison can't be believed: relative to the witness, the parent took longer beside this candidate than it

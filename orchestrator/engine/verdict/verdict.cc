@@ -34,11 +34,15 @@ v1::Comparison CompareSamples(const CampaignState& campaign, const v1::TrialResu
   return comparison;
 }
 
-// A step of an expedition is judged by one process: JudgeEnd says whether it is kept.
+// A step of an expedition is judged by one process: JudgeEnd says whether it is kept. The worker ends a comparison with
+// few pairs in the same cases only (CompareWithParent).
 KeepRule RuleOf(const CampaignState& campaign, const v1::TrialPlanned& planned) {
   const v1::KeepSettings& keep = campaign.summary().spec().keep();
-  const bool step = planned.purpose() == v1::TRIAL_PURPOSE_ITERATION && planned.expedition();
-  return step ? StepRuleOf(keep) : KeepRuleOf(keep);
+  const bool iteration = planned.purpose() == v1::TRIAL_PURPOSE_ITERATION;
+  if (iteration && planned.expedition()) return StepRuleOf(keep);
+  KeepRule rule = KeepRuleOf(keep);
+  if (iteration && campaign.leg() == 0 && campaign.goal_sizes().size() == 1) rule.sure_pairs = kSurePairs;
+  return rule;
 }
 
 void SetNumber(const CampaignState& campaign, int number, v1::Iteration* iteration) {

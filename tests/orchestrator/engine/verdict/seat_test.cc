@@ -91,7 +91,7 @@ class SeatCampaign {
         if (small && added.skips_small) continue;
         const int first = pairs->size();
         AddPairs(pairs, parent_us * std::exp(added.parent + (small ? added.parent_at_small : 0)),
-                 us * std::exp(added.candidate), 12, static_cast<int>(process));
+                 us * std::exp(added.candidate), pairs_each, static_cast<int>(process));
         for (int i = first; i < pairs->size(); ++i) {
           if (anchored) pairs->at(i).set_anchor_us(kAnchorUs);
           pairs->at(i).set_protocol(protocol);
@@ -128,6 +128,7 @@ class SeatCampaign {
   }
 
   std::string gpu_uuid = "GPU-1";  // that measures what comes next
+  int pairs_each = 12;             // of a process, at each size
   bool single = false;             // calls are timed one by one
   int calls = 0;                   // of a graph
   int protocol = 0;
@@ -490,6 +491,29 @@ TEST(Seat, AllowsForTimesThatScatterFromTrialToTrial) {
   const v1::Iteration child = campaign.Try(1, 80, 70, Slower(0.05, 2)).iteration();
   EXPECT_EQ(child.verdict(), v1::KEPT) << child.reason();
   EXPECT_EQ(campaign.Try(1, 80, 70, Slower(0.3, 2)).iteration().verdict(), v1::REJECTED);
+}
+
+TEST(Seat, IsNotTimedByComparisonsThatEndedWithFewPairs) {
+  SeatCampaign campaign;
+  campaign.Try(0, 100, 80, Slower(0, 2));
+  const std::string noise = campaign.state().NoiseFor(1).SerializeAsString();
+  campaign.pairs_each = 2;
+  // One of them after another shows a parent that takes 30 % longer, or less.
+  for (const double slower : {0.3, -0.2, 0.3, 0.3, 0.3, 0.3}) {
+    const v1::TrialFinished few = campaign.Try(1, 80, 160, Slower(slower));
+    EXPECT_EQ(few.iteration().comparison(), v1::SLOWER) << few.iteration().reason();
+    EXPECT_FALSE(few.iteration().has_as_candidate());
+    EXPECT_FALSE(few.iteration().has_as_parent());
+    EXPECT_FALSE(few.iteration().has_candidate_beside_witness());
+    EXPECT_FALSE(few.iteration().has_parent_beside_witness());
+    EXPECT_EQ(few.revised_size(), 0);
+  }
+  EXPECT_EQ(campaign.VerdictOf(1), v1::KEPT);
+  EXPECT_EQ(campaign.state().NoiseFor(1).SerializeAsString(), noise);
+  EXPECT_EQ(campaign.state().NoiseFor(0).SerializeAsString(), noise);
+  campaign.pairs_each = 12;
+  const v1::Iteration child = campaign.Try(1, 80, 70, Slower(0, 2)).iteration();
+  EXPECT_EQ(child.verdict(), v1::KEPT) << child.reason();
 }
 
 TEST(Seat, ComparesCallsThatWereTimedOneByOneWithTheirLikeOnly) {

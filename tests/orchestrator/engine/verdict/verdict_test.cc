@@ -115,6 +115,21 @@ TEST_F(JudgeTest, DoesNotKeepOnTooFewPairs) {
   EXPECT_EQ(Judged(result).verdict(), v1::REVERTED);
 }
 
+TEST_F(JudgeTest, NeedsFewPairsOfAnIterationThatIsMuchSlower) {
+  v1::TrialResult result = Measured(100, 130);
+  while (result.pairs_size() > 2) result.mutable_pairs()->RemoveLast();
+  const v1::Iteration iteration = Judged(result);
+  EXPECT_EQ(iteration.verdict(), v1::REVERTED);
+  EXPECT_EQ(iteration.comparison(), v1::SLOWER);
+  EXPECT_THAT(iteration.reason(), HasSubstr("1 process, 2 pairs"));
+  v1::TrialPlanned planned = script_.state().open_trials().at(2).planned;
+  planned.set_expedition(true);
+  EXPECT_EQ(Judge(script_.state(), planned, result).comparison(), v1::UNCLEAR) << "a step of an expedition";
+  planned.set_expedition(false);
+  planned.set_purpose(v1::TRIAL_PURPOSE_END);
+  EXPECT_EQ(Judge(script_.state(), planned, result).comparison(), v1::UNCLEAR);
+}
+
 TEST_F(JudgeTest, DoesNotKeepWhenTheGpuWasUnsteady) {
   v1::TrialResult result = Measured(100, 80);
   result.set_discarded(10);
