@@ -699,8 +699,14 @@ absl::StatusOr<bool> Comparer::MeasurePairs() {
   const bool cold = request_.deciding() == v1::TIMING_MODE_COLD;
   const v1::TimingMode deciding = cold ? v1::TIMING_MODE_COLD : v1::TIMING_MODE_WARM;
   std::vector<double> parent, candidate;
+  const auto sure = [&] {
+    const auto& pairs = result_.pairs();
+    return request_.sure_pairs() > 0 && pairs.size() >= request_.sure_pairs() &&
+           std::all_of(pairs.begin(), pairs.end(),
+                       [&](const v1::PairSample& pair) { return pair.log_ratio() < request_.sure_below(); });
+  };
   v1::GpuState before = gpu_.telemetry.Read();
-  while (result_.pairs_size() < request_.pairs() && result_.discarded() < kMaxDiscarded) {
+  while (result_.pairs_size() < request_.pairs() && result_.discarded() < kMaxDiscarded && !sure()) {
     v1::PairSample pair;
     std::string disturbance;
     const auto entry_uses = entry_uses_;

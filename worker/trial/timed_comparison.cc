@@ -45,7 +45,7 @@ class Comparing {
     const bool first_pairs = !timed_.processes.back().times.contains(size);
     if (first_pairs && timer_.report) timer_.report(size, process);
     absl::StatusOr<Timing> timing = timer_.time(size, pairs, process);
-    if (process == 0 && first_pairs && timing.ok() && !timing->failure && timing->times.pairs_size() < pairs) {
+    if (process == 0 && first_pairs && timing.ok() && !timing->failure && LacksPairs(timing->times, pairs)) {
       timer_.start_fresh_process();
       timing = timer_.time(size, pairs, process);
     }
@@ -55,6 +55,15 @@ class Comparing {
       return absl::AbortedError("the candidate failed");  // ends the protocol; the failure is the answer
     }
     return Keep(timing->times, size, process);
+  }
+
+  // Fewer than asked for, and not because these are enough.
+  bool LacksPairs(const v1::CompareReply& times, int asked) const {
+    if (times.pairs_size() >= asked) return false;
+    if (times.discarded() >= rule_.max_discarded) return true;
+    std::vector<double> log_ratios;
+    for (const v1::PairSample& pair : times.pairs()) log_ratios.push_back(pair.log_ratio());
+    return !SurelySlower(log_ratios, noise_, rule_);
   }
 
   PairBatch Keep(const v1::CompareReply& times, const std::string& size, int process) {

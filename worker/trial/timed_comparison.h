@@ -86,7 +86,7 @@ KeepRule RuleOf(const v1::Trial& trial);
 
 // Compares by profiles/verdict_protocol.h and keeps every pair; with several sizes, each says its own. Where the first
 // process could not measure all its first pairs, because clocks or throttle reasons kept changing, a fresh one measures
-// in its place, once at each size.
+// in its place, once at each size. Fewer pairs that are SurelySlower are enough where the rule allows it.
 absl::StatusOr<TimedComparison> CompareTimed(const PairTimer& timer, v1::TimingMode deciding,
                                              const v1::ProcessNoise& noise, const KeepRule& rule);
 

@@ -90,6 +90,8 @@ absl::StatusOr<Timing> TimeAgainst(GpuDevice& device, const v1::Bundle& bundle, 
   compare.set_candidate_first(options.candidate_first);
   compare.set_single(options.single);
   compare.set_calls(options.calls);
+  compare.set_sure_pairs(options.sure_pairs);
+  compare.set_sure_below(options.sure_below);
   compare.set_deterministic(!bundle.nondeterministic());
   if (options.inputs != nullptr && !HasProblem(bundle)) {
     for (const auto& [distribution, magnitude] : *options.inputs) {

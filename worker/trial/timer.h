@@ -23,8 +23,10 @@ struct TimingOptions {
   bool candidate_first = true;         // its seat (runner.proto)
   const BuiltSize* witness = nullptr;  // timed beside both
   bool single = false;                 // each call by itself
-  int calls = 0;                       // of a graph; 0: as the fastest side needs
-  uint32_t data = 0;                   // the number of the inputs of problem.py; 0: those that all have
+  int sure_pairs = 0;                  // with sure_below: when fewer pairs are enough (runner.proto)
+  double sure_below = 0;
+  int calls = 0;      // of a graph; 0: as the fastest side needs
+  uint32_t data = 0;  // the number of the inputs of problem.py; 0: those that all have
   // Other inputs than the bundle's own fill, which calls that look like timed ones are given and checked with; none:
   // null, or a bundle whose inputs problem.py makes.
   const InputMagnitudes* inputs = nullptr;

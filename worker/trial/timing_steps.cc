@@ -332,7 +332,7 @@ absl::Status CompareWithParent(TrialRun& run) {
   const bool first_seat = std::random_device()() % 2 == 0;
   ChecksOfComparison checks;
   std::map<std::string, int> calls = CallsOfParent(run);  // of a graph, by size: as many in every process
-  std::set<std::string> settled;                          // sizes at which that is the number
+  std::set<std::string> settled;                          // sizes at which that is the number: it was timed there
   const bool has_problem = HasProblem(run.bundle);
   const std::vector<SizeWeight> sizes = run.sizes();
   const bool quick = std::all_of(sizes.begin(), sizes.end(), [&](const SizeWeight& size) {
@@ -345,6 +345,10 @@ absl::Status CompareWithParent(TrialRun& run) {
   const uint32_t fresh = has_problem ? NewData(run.device.pools()) : 0;
   const std::string& module = run.build.candidate.Find(run.build.size)->module;
   KeepRule rule = RuleOf(trial);
+  // How slow a step of an expedition is counts for the next one, and a leg has a goal of its own.
+  if (trial.purpose() == v1::TRIAL_PURPOSE_ITERATION && !trial.step() && !several && !trial.has_goal()) {
+    rule.sure_pairs = kSurePairs;
+  }
   if (has_problem && rule.max_processes > 1) {
     rule.min_processes = with_fresh_inputs + 2;
     RenewSeatData(run.device.pools(), run.bundle, {module, run.build.ParentAt(run.build.size).module});
@@ -364,11 +368,15 @@ absl::Status CompareWithParent(TrialRun& run) {
     if (process > 0) options.witness = run.build.WitnessAt(size);
     if (process >= with_fresh_inputs) options.data = process == with_fresh_inputs ? fresh : of_seat;
     if (has_problem && process > with_fresh_inputs) SeeSeatData(run.device.pools(), run.bundle, module);
+    const bool first = settled.insert(size).second;
+    if (first && rule.sure_pairs > 0) {
+      options.sure_pairs = rule.sure_pairs;
+      options.sure_below = SureBelow(trial.noise(), rule);
+    }
     const auto time = [&] { return Time(run, *run.build.candidate.Find(size), run.build.ParentAt(size), options); };
     absl::StatusOr<Timing> timing = time();
-    const bool first = settled.insert(size).second && options.calls > 0;
     const bool warm = run.bundle.timing() != v1::TIMING_MODE_COLD;
-    if (first && warm && timing.ok() && !timing->failure && LacksCalls(timing->times)) {
+    if (first && options.calls > 0 && warm && timing.ok() && !timing->failure && LacksCalls(timing->times)) {
       options.calls = 0;
       timing = time();
     }

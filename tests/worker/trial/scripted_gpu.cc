@@ -1,5 +1,6 @@
 #include "tests/worker/trial/scripted_gpu.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "absl/strings/match.h"
@@ -259,7 +260,13 @@ v1::RunnerReply ScriptedGpu::Compare(const v1::CompareRequest& request) {
   const Times& times = own != at_size.end() ? own->second : processes.front();
   v1::RunnerReply reply;
   v1::CompareReply& compare = *reply.mutable_compare();
-  for (int i = 0; i < request.pairs() && !times.unsteady; ++i) {
+  const auto sure = [&] {
+    const auto& pairs = compare.pairs();
+    return request.sure_pairs() > 0 && pairs.size() >= request.sure_pairs() &&
+           std::all_of(pairs.begin(), pairs.end(),
+                       [&](const v1::PairSample& pair) { return pair.log_ratio() < request.sure_below(); });
+  };
+  for (int i = 0; i < request.pairs() && !times.unsteady && !sure(); ++i) {
     v1::PairSample& pair = *compare.add_pairs();
     pair.set_parent_us(times.parent_us * std::exp(0.0004 * (i % 3 - 1)));
     pair.set_candidate_us(times.candidate_us);

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <deque>
 
@@ -20,7 +21,8 @@ class FakeRunner {
     double parent_us = 10;
     int discarded = 0;
     std::optional<v1::Check> fails = std::nullopt;
-    int fails_after = 0;  // batches
+    int fails_after = 0;   // batches
+    int ends_with = 1000;  // pairs, the first time it is asked
   };
 
   FakeRunner(std::initializer_list<Process> processes) : processes_(processes) {}
@@ -38,7 +40,8 @@ class FakeRunner {
         return timing;
       }
       const bool thrown_away = process.discarded >= 10;
-      for (int i = 0; i < pairs && !thrown_away; ++i) {
+      const int most = numbers.size() == 1 ? process.ends_with : pairs;
+      for (int i = 0; i < std::min(pairs, most) && !thrown_away; ++i) {
         const double ratio = process.log_ratio + (i % 2 == 0 ? process.noise : -process.noise);
         v1::PairSample* pair = timing.times.add_pairs();
         pair->set_parent_us(process.parent_us);
@@ -79,8 +82,8 @@ v1::ProcessNoise LittleNoise() {
   return noise;
 }
 
-TimedComparison Compare(FakeRunner& runner) {
-  absl::StatusOr<TimedComparison> timed = CompareTimed(runner.Timer(), v1::TIMING_MODE_WARM, LittleNoise(), KeepRule());
+TimedComparison Compare(FakeRunner& runner, const KeepRule& rule = {}) {
+  absl::StatusOr<TimedComparison> timed = CompareTimed(runner.Timer(), v1::TIMING_MODE_WARM, LittleNoise(), rule);
   EXPECT_TRUE(timed.ok()) << timed.status();
   return *std::move(timed);
 }
@@ -177,6 +180,41 @@ TEST(CompareTimed, MeasuresAgainInAFreshProcessWhenTheGpuWasUnsteady) {
   const TimedComparison timed = Compare(always);
   EXPECT_EQ(timed.comparison.result(), v1::UNCLEAR);
   EXPECT_EQ(timed.processes[0].discarded, 10);
+}
+
+KeepRule SureRule() {
+  KeepRule rule;
+  rule.sure_pairs = 2;
+  return rule;
+}
+
+TEST(CompareTimed, TakesFewPairsOfWhatIsMuchSlowerWhereTheRuleAllowsIt) {
+  FakeRunner runner{{.log_ratio = -0.3, .ends_with = 2}};
+  const TimedComparison timed = Compare(runner, SureRule());
+  EXPECT_EQ(timed.comparison.result(), v1::SLOWER);
+  EXPECT_EQ(timed.processes[0].pairs.size(), 2u);
+  EXPECT_THAT(runner.asked, ElementsAre(12));
+  EXPECT_EQ(runner.restarts, 0);
+}
+
+TEST(CompareTimed, GoesOnInTheSameProcessWhereFewPairsDoNotShowIt) {
+  FakeRunner runner{{.log_ratio = -1.2, .noise = 1, .ends_with = 2}};
+  const TimedComparison timed = Compare(runner, SureRule());
+  EXPECT_EQ(timed.processes[0].times.at("").pairs, timed.processes[0].pairs.size());
+  EXPECT_THAT(runner.asked, ElementsAre(12, 10, 24));
+  EXPECT_EQ(runner.restarts, 0);
+}
+
+TEST(CompareTimed, StartsAFreshProcessWherePairsAreLackingForAnotherReason) {
+  FakeRunner not_asked_for{{.log_ratio = -0.3, .ends_with = 2}, {.log_ratio = -0.3}};
+  EXPECT_EQ(Compare(not_asked_for).processes[0].pairs.size(), 12u);
+  EXPECT_EQ(not_asked_for.restarts, 1);
+  FakeRunner not_slower{{.log_ratio = -0.05, .ends_with = 2}, {.log_ratio = -0.05}};
+  EXPECT_EQ(Compare(not_slower, SureRule()).processes[0].pairs.size(), 12u);
+  EXPECT_EQ(not_slower.restarts, 1);
+  FakeRunner unsteady{{.discarded = 10}, {.log_ratio = -0.3}};
+  EXPECT_EQ(Compare(unsteady, SureRule()).comparison.result(), v1::SLOWER);
+  EXPECT_EQ(unsteady.restarts, 1);
 }
 
 TEST(CompareTimed, TakesTheDecidingTimesFromThePairsWhenColdDecides) {

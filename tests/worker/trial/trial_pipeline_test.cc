@@ -584,6 +584,33 @@ TEST_F(TrialPipelineTest, EndsAfterTheComparisonWhereTheCandidateIsSlower) {
   EXPECT_EQ(result.evidence().launches(0).resources().registers(), 32);
 }
 
+TEST_F(TrialPipelineTest, EndsTheComparisonOfAnIterationWhenTwoPairsShowThatItIsSlower) {
+  trial_.set_purpose(v1::TRIAL_PURPOSE_ITERATION);
+  gpu_.processes = {{.candidate_us = 300, .parent_us = 200}};
+  const v1::TrialResult result = Run();
+  EXPECT_FALSE(result.has_failure());
+  EXPECT_THAT(gpu_.log, ElementsAreArray(Validated(2) + kCompared));
+  EXPECT_EQ(result.pairs_size(), 2);
+  EXPECT_NEAR(result.warm_us(), 300, 1);
+  gpu_.processes = {{.candidate_us = 215, .parent_us = 200}};
+  EXPECT_EQ(Run().pairs_size(), 12) << "that is not clear with two";
+}
+
+TEST_F(TrialPipelineTest, MeasuresAllPairsWhereMoreThanTheVerdictDependsOnThem) {
+  gpu_.processes = {{.candidate_us = 300, .parent_us = 200}};
+  for (const v1::TrialPurpose purpose :
+       {v1::TRIAL_PURPOSE_UNSPECIFIED, v1::TRIAL_PURPOSE_VERIFY, v1::TRIAL_PURPOSE_TOTAL, v1::TRIAL_PURPOSE_END}) {
+    trial_.set_purpose(purpose);
+    EXPECT_EQ(Run().pairs_size(), 12) << purpose;
+  }
+  trial_.set_purpose(v1::TRIAL_PURPOSE_ITERATION);
+  trial_.set_step(true);
+  EXPECT_EQ(Run().pairs_size(), 12) << "a step of an expedition";
+  trial_.set_step(false);
+  trial_.mutable_goal()->set_size("main");
+  EXPECT_EQ(Run().pairs_size(), 12) << "a leg";
+}
+
 TEST_F(TrialPipelineTest, EndsAfterTheComparisonWhereTheCandidateIsAsFast) {
   const v1::TrialResult result = Run();
   EXPECT_FALSE(result.has_failure());

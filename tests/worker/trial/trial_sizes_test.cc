@@ -96,6 +96,12 @@ TEST_F(TrialSizesTest, StopsWhenNoGainElsewhereCouldMakeUpForALoss) {
   EXPECT_FALSE(result.profiled());
 }
 
+TEST_F(TrialSizesTest, MeasuresAllPairsOfASizeWhereTheCandidateIsMuchSlower) {
+  trial_.set_purpose(v1::TRIAL_PURPOSE_ITERATION);
+  gpu_.at_size["main"] = {.candidate_us = 300, .parent_us = 200};
+  EXPECT_EQ(PairsAt(Run().pairs(), "main"), 12);
+}
+
 TEST_F(TrialSizesTest, GoesOnWhereAGainElsewhereCould) {
   gpu_.at_size["main"] = {.candidate_us = 220, .parent_us = 200};
   gpu_.at_size["small"] = {.candidate_us = 100, .parent_us = 200};
