@@ -63,7 +63,7 @@ void Leases::Release(TrialKey key, const std::string& worker) {
 }
 
 void Leases::Lose(Step* step, TrialKey key, v1::LeaseLost::Reason reason, const std::string& message) {
-  CampaignState& campaign = *state_.campaigns.at(key.first);
+  CampaignState& campaign = state_.Own(key.first);
   const OpenTrial before = campaign.open_trials().at(key.second);
   // Nobody knows whether it was ever begun: a worker may have been stopped with its request for a trial under way.
   if (reason == v1::LeaseLost::EXPIRED && !state_.leases[key].renewed) {
@@ -123,7 +123,7 @@ void Leases::Expire(Step* step) {
   std::vector<TrialKey> expired;
   const absl::Duration served = state_.served.Now();
   for (const auto& [key, lease] : state_.leases) {
-    if (lease.deadline <= served) expired.push_back(key);
+    if (lease.deadline <= served && !state_.InUse(key.first)) expired.push_back(key);
   }
   for (const TrialKey& key : expired) {
     // A worker that is there and does not renew has dropped the trial, which did it no harm. One that the trial killed

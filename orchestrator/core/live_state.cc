@@ -136,6 +136,19 @@ void LiveState::Drop(int64_t number) {
   campaigns.erase(number);
 }
 
+bool LiveState::InUse(int64_t number) const {
+  const auto decided = deciding.find(number);
+  if (decided == deciding.end()) return false;
+  const auto found = campaigns.find(number);
+  return found != campaigns.end() && found->second.get() == decided->second;
+}
+
+CampaignState& LiveState::Own(int64_t number) {
+  std::shared_ptr<CampaignState>& campaign = campaigns.at(number);
+  if (InUse(number)) campaign = campaign->Copy();
+  return *campaign;
+}
+
 void LiveState::SendAway(const absl::StatusOr<v1::LeaseTrialResponse>& answer, Deferred* deferred) {
   for (auto& [id, lease] : waiting) {
     deferred->push_back([waits = std::move(lease.answer), answer] { waits(answer); });

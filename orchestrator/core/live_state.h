@@ -19,6 +19,7 @@
 #include "orchestrator/core/options.h"
 #include "orchestrator/core/pattern_library.h"
 #include "orchestrator/core/worker_list.h"
+#include "orchestrator/engine/search/single_change.h"
 #include "orchestrator/engine/state/campaign.h"
 #include "pawl/v1/campaign.pb.h"
 #include "pawl/v1/event.pb.h"
@@ -127,6 +128,21 @@ struct LimitedSpan {
   std::optional<absl::Duration> until;  // absent: it lasts
 };
 
+// What a thread decides for a campaign outside the orchestrator's lock (decisions.cc).
+struct OpenDecision {
+  int64_t number = 0;
+  std::shared_ptr<const CampaignState> campaign;
+  Moment now;
+  int slots = 1;
+  // An edit that has to be applied before the engine can decide; no bases: there is none.
+  std::string patch = {};
+  std::optional<PatchBases> bases = {};
+
+  // The outcome.
+  PatchedBest patched = {};
+  std::optional<v1::Event> event = {};
+};
+
 // What the orchestrator holds in memory. Events are applied here first and then committed, so it is ahead of the store
 // until Committer::Commit has returned OK. Not thread-safe: the orchestrator's lock guards it.
 struct LiveState {
@@ -134,16 +150,20 @@ struct LiveState {
 
   // Forgets a campaign that needs nothing more.
   void Drop(int64_t number);
+  // A thread decides for it outside the lock: it must not be changed, nor asked what needs its memo or its parsers.
+  bool InUse(int64_t number) const;
+  // The campaign, to be changed. Where it is in use a copy takes its place, and what is being decided will be dropped.
+  CampaignState& Own(int64_t number);
   // The served time without maintenance: the time of events, budgets and waits for proposals. Leases go by `served`.
   absl::Duration CampaignTime();
   // Answers everybody who waits for a lease.
   void SendAway(const absl::StatusOr<v1::LeaseTrialResponse>& answer, Deferred* deferred);
 
-  std::map<int64_t, std::unique_ptr<CampaignState>> campaigns;  // unfinished, or with a trial that verifies
+  std::map<int64_t, std::shared_ptr<CampaignState>> campaigns;  // unfinished, or with a trial that verifies
+  std::map<int64_t, const CampaignState*> deciding;             // campaigns for which a thread decides, as it has them
   std::map<TrialKey, HeldLease> leases;                         // that are out
   std::set<std::string> unconfirmed;                            // workers that never renewed their last lease
   std::map<TrialKey, std::set<std::string>> failed_by;          // workers whose machines could not run it
-  std::set<int64_t> unapplied;  // campaigns that may have an edit to be applied (UnappliedEdit) before they are planned
   TrialQueue queue;
   WorkerList workers;
   PatternLibrary patterns;

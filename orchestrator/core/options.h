@@ -1,11 +1,13 @@
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <optional>
 #include <string>
+#include <thread>
 
 #include "absl/time/time.h"
 #include "profiles/profile_set.h"
@@ -22,6 +24,8 @@ struct OrchestratorOptions {
   absl::Duration lease = absl::Seconds(15);
   absl::Duration renew = absl::Seconds(5);
   int max_unfinished = 1000;  // campaigns; more are refused
+  // That take in results and decide what follows from them.
+  int result_threads = static_cast<int>(std::clamp(std::thread::hardware_concurrency(), 2u, 8u));
   // Bundles, proposals and source edits of unfinished campaigns, which are in memory: of all, and of one author. A
   // bundle that several campaigns share counts once.
   int64_t max_bundle_bytes = int64_t{1} << 30;

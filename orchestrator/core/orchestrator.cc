@@ -24,14 +24,18 @@ Orchestrator::Orchestrator(Store& store, const Chooser& chooser, WatchHub& hub, 
       state_(options_),
       committer_(store, hub, state_, meters_, options_),
       leases_(state_, committer_, options_),
-      scheduler_(state_, committer_, leases_, chooser, store.secret(), options_),
-      completions_([this](const std::vector<Completion>& together) { CompleteTogether(together); }) {}
+      scheduler_(state_, committer_, leases_, store.secret(), options_),
+      completions_([this](const std::vector<Completion>& together) { CompleteTogether(together); },
+                   options_.result_threads) {}
 
 absl::Status Orchestrator::Load() {
-  Turn turn(&mutex_);
-  if (absl::Status status = Restart(store_, bundles_, options_, clock_(), &state_); !status.ok()) return status;
-  (void)EndLeasesOfOriginal(turn.deferred());  // a failure is kept in state_.broken
-  NoteLeases(turn.deferred());
+  {
+    Turn turn(&mutex_);
+    if (absl::Status status = Restart(store_, bundles_, options_, clock_(), &state_); !status.ok()) return status;
+    (void)EndLeasesOfOriginal(turn.deferred());  // a failure is kept in state_.broken
+    NoteLeases(turn.deferred());
+  }
+  DecideAfterLoad();
   return absl::OkStatus();
 }
 
@@ -61,23 +65,18 @@ void Orchestrator::NoteLeases(Deferred* deferred) {
 }
 
 absl::Status Orchestrator::Commit(Step* step, Deferred* deferred) {
-  absl::Status status = CommitPlanned(step, deferred);
-  if (!state_.unapplied.empty()) deferred->push_back([this] { ApplyEdits(); });
-  return status;
-}
-
-absl::Status Orchestrator::CommitPlanned(Step* step, Deferred* deferred) {
-  scheduler_.Plan(step);
+  const std::set<int64_t> touched = step->touched;  // for those of which trials are only offered it was decided before
   scheduler_.OfferTrials(step);
-  return committer_.Commit(step, deferred);
+  if (absl::Status status = committer_.Commit(step, deferred); !status.ok()) return status;
+  std::vector<OpenDecision> open = Open(touched);
+  if (!open.empty()) deferred->push_back([this, open = std::move(open)]() mutable { Decide(std::move(open)); });
+  return absl::OkStatus();
 }
 
 void Orchestrator::Tick() {
+  if (Recover()) DecideAfterLoad();
   Turn turn(&mutex_);
-  if (!state_.broken.ok()) {
-    if (!RecoverFromFailedCommit(store_, bundles_, options_, clock_(), &state_).ok()) return;
-    if (!EndLeasesOfOriginal(turn.deferred()).ok()) return;
-  }
+  if (!state_.broken.ok()) return;
   Step step = Begin();
   scheduler_.EndWaits(step.now, turn.deferred());  // first: who waits is there
   leases_.Expire(&step);
@@ -86,6 +85,12 @@ void Orchestrator::Tick() {
   (void)Commit(&step, turn.deferred());  // a failure is kept in state_.broken
   const absl::Duration unnoted = state_.served.Now() - noted_;
   if (unnoted >= kNoteEvery || unnoted < absl::ZeroDuration()) NoteLeases(turn.deferred());
+}
+
+bool Orchestrator::Recover() {
+  Turn turn(&mutex_);
+  return !state_.broken.ok() && RecoverFromFailedCommit(store_, bundles_, options_, clock_(), &state_).ok() &&
+         EndLeasesOfOriginal(turn.deferred()).ok();
 }
 
 void Orchestrator::StopLeasing() {

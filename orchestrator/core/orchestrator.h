@@ -2,8 +2,10 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -12,6 +14,7 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "base/sync/steady_condition.h"
 #include "db/store.h"
 #include "orchestrator/core/committer.h"
 #include "orchestrator/core/leases.h"
@@ -32,8 +35,9 @@ namespace pawl {
 
 // What the services call. Everything that changes a campaign goes through here, under one lock, as events that are
 // applied to the state in memory (live_state.h), committed to the store in one transaction (committer.h), and only then
-// answered. The gRPC services forward to it, the engine decides for it, the store remembers for it; scheduler.h says
-// which worker gets which trial, leases.h what becomes of one whose worker is lost.
+// answered. The gRPC services forward to it, the engine decides for it, the store remembers for it; decisions.cc says
+// what follows from a campaign's events, scheduler.h which worker gets which trial, leases.h what becomes of one whose
+// worker is lost.
 //
 // When a commit fails, memory is ahead of the disk: nothing is served (UNAVAILABLE) until Tick could read the state
 // again from the store, the same way as at the start (recovery.h).
@@ -113,27 +117,48 @@ class Orchestrator {
   absl::Status EndLeasesOfOriginal(Deferred* deferred) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Writes down how far leases and the served time are, for the next start.
   void NoteLeases(Deferred* deferred) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Plans what follows from the step, offers its trials to those who wait, and commits it.
+  // True: a commit had failed, and the state was read again.
+  bool Recover() ABSL_LOCKS_EXCLUDED(mutex_);
+  // Offers trials to those who wait, commits the step, and leaves in `deferred` to decide what follows from it.
   absl::Status Commit(Step* step, Deferred* deferred) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::Status CommitPlanned(Step* step, Deferred* deferred) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Applies the edits that campaigns have to plan next, and plans them.
-  void ApplyEdits() ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // The decisions to be made for those of the campaigns for which there may be one, and that no other thread makes.
+  std::vector<OpenDecision> Open(const std::set<int64_t>& numbers) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Makes them, and those that follow. Their trials are leased to `next` first.
+  void Decide(std::vector<OpenDecision> open, std::vector<NextLease> next = {}) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Commits what was decided where the campaign is still the same, and returns what is to be decided then. Leaves in
+  // `next` who may get a trial from that.
+  std::vector<OpenDecision> Close(std::vector<OpenDecision> open, std::vector<NextLease>* next)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  // What was to be decided when the last process ended, or a commit failed.
+  void DecideAfterLoad() ABSL_LOCKS_EXCLUDED(mutex_);
+  // Waits a moment for a decision about the campaign, which may last longer. Releases the lock meanwhile.
+  void AwaitDecision(const std::string& campaign) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Nothing: the best variant is another than the one that was patched.
   std::optional<absl::StatusOr<v1::ProposeChangeResponse>> ProposePatched(const v1::ProposeChangeRequest& request,
                                                                           PatchedBest patched)
       ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status Serving() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return state_.broken; }
   absl::StatusOr<v1::Campaign> Stored(int64_t number);
-  absl::StatusOr<CampaignState*> Unended(const std::string& field, const std::string& name)
+  // To be read.
+  absl::StatusOr<std::shared_ptr<const CampaignState>> Unended(const std::string& field, const std::string& name)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // To be changed. Before anything else of the turn: it may release the lock for a moment.
+  absl::StatusOr<CampaignState*> Steered(const std::string& field, const std::string& name)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status CancelUnended(int64_t number, const v1::CancelCampaignRequest& request) ABSL_LOCKS_EXCLUDED(mutex_);
   void GiveUpVerifications(Step* step) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::StatusOr<v1::LeaseTrialResponse> LeaseOrWait(const v1::LeaseTrialRequest& request, const LeaseAnswer& answer,
                                                      uint64_t* waiting) ABSL_LOCKS_EXCLUDED(mutex_);
   void CompleteTogether(const std::vector<Completion>& together) ABSL_LOCKS_EXCLUDED(mutex_);
-  absl::Status CommitTogether(const std::vector<Completion>& together,
-                              std::vector<absl::StatusOr<v1::CompleteTrialResponse>>* answers)
+  // Commits the results, and opens the decisions that follow. Those of campaigns in use are held back, which leaves
+  // them without an answer.
+  absl::Status CommitTogether(std::vector<CheckedCompletion>* together, std::vector<OpenDecision>* open)
       ABSL_LOCKS_EXCLUDED(mutex_);
-  absl::Status CompleteOne(Step* step, const v1::CompleteTrialRequest& request) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Why the trial of a result is not open.
+  absl::Status NotOpen(const LeaseName& lease);
+  CheckedCompletion Check(const Completion& completion) ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::Status CompleteOne(Step* step, CheckedCompletion* checked) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   Store& store_;
   const Chooser& chooser_;
@@ -148,9 +173,11 @@ class Orchestrator {
   Committer committer_ ABSL_GUARDED_BY(mutex_);
   Leases leases_ ABSL_GUARDED_BY(mutex_);
   Scheduler scheduler_ ABSL_GUARDED_BY(mutex_);
-  absl::Duration noted_ ABSL_GUARDED_BY(mutex_);  // in served time
+  absl::Duration noted_ ABSL_GUARDED_BY(mutex_);                             // in served time
+  std::map<int64_t, std::vector<Completion>> held_ ABSL_GUARDED_BY(mutex_);  // until their campaign is decided
+  SteadyCondition decided_;                                                  // some of the decisions were closed
 
-  CompletionQueue completions_;  // last: everything is there when its thread starts
+  CompletionQueue completions_;  // last: everything is there when its threads start
 };
 
 }  // namespace pawl

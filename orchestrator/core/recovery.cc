@@ -11,7 +11,6 @@
 #include "base/names/resource_name.h"
 #include "kernels/bundle_message.h"
 #include "orchestrator/core/errors.h"
-#include "orchestrator/engine/search/next_event.h"
 #include "spdlog/spdlog.h"
 
 namespace pawl {
@@ -121,7 +120,6 @@ absl::Status LoadUnfinished(Store& store, BundlePool& bundles, LiveState* state)
     absl::StatusOr<StoredCampaign> campaign = ReadCampaign(store, number, &bundles);
     if (!campaign.ok()) return campaign.status();
     state->queue.Update(number, *campaign->state);
-    if (UnappliedEdit(*campaign->state) != nullptr) state->unapplied.insert(number);
     state->campaigns[number] = std::move(campaign->state);
   }
   return absl::OkStatus();
@@ -133,7 +131,6 @@ absl::Status LoadAll(Store& store, BundlePool& bundles, const OrchestratorOption
   state->leases.clear();
   state->unconfirmed.clear();
   state->failed_by.clear();
-  state->unapplied.clear();
   state->queue.Clear();
   state->baselines.Clear();
   state->limited.clear();

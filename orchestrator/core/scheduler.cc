@@ -20,7 +20,6 @@ namespace pawl {
 namespace {
 
 constexpr absl::Duration kReconnect = absl::Seconds(30);
-constexpr int kMaxSlots = 16;  // a round that is larger chooses blindly
 
 // Workers for which this is the same can run the same trials.
 std::string KindOf(const v1::Device& device) {
@@ -79,33 +78,11 @@ v1::Trial TrialOf(const CampaignState& campaign, const OpenTrial& open) {
 
 }  // namespace
 
-void Scheduler::Plan(Step* step) {
-  const std::set<int64_t> touched = step->touched;
-  // By bundle, device and author: counting takes long where there are hundreds of workers.
-  std::map<std::string, int> slots;
-  for (int64_t number : touched) {
-    CampaignState& campaign = *state_.campaigns.at(number);
-    const auto [known, fresh] =
-        slots.try_emplace(absl::StrCat(campaign.space_hash(), campaign.summary().device(), "\n", campaign.author()));
-    if (fresh) known->second = SlotsOf(campaign, step->now);
-    while (UnappliedEdit(campaign) == nullptr) {
-      std::optional<v1::Event> event =
-          Decide(campaign, chooser_, {step->now, step->served}, *options_.profiles, known->second);
-      if (!event) break;
-      committer_.Add(step, &campaign, *std::move(event));
-    }
-    if (UnappliedEdit(campaign) != nullptr) state_.unapplied.insert(number);
-  }
-}
-
 double Scheduler::WeightOf(const std::string& author) const {
   const auto found = options_.shares.find(author);
   return found == options_.shares.end() ? 1 : found->second;
 }
 
-// How many of its trials could run at once: its author's share of the workers of its device, divided among those of the
-// author's campaigns there that have its priority. Where one of a higher priority has trials for such workers, this one
-// takes what those leave.
 int Scheduler::SlotsOf(const CampaignState& campaign, absl::Time now) const {
   const std::string& device = campaign.summary().device();
   if (device.empty()) return 1;
@@ -172,6 +149,7 @@ std::optional<TrialQueue::Key> Scheduler::NextFor(const v1::Worker& worker, absl
   std::sort(authors.begin(), authors.end(), [&](const auto& a, const auto& b) { return place(a) < place(b); });
   for (const auto& [used, keys] : authors) {
     for (const TrialQueue::Key& key : *keys) {
+      if (state_.InUse(key.campaign)) continue;  // it is offered after the decision
       const CampaignState& campaign = *state_.campaigns.at(key.campaign);
       const bool can = CanRun(device, campaign.summary(), campaign.space_hash()).ok();
       if (can && !LeavesToOthers(worker, key, now)) return key;

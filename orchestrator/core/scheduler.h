@@ -10,7 +10,6 @@
 #include "orchestrator/core/leases.h"
 #include "orchestrator/core/live_state.h"
 #include "orchestrator/core/options.h"
-#include "orchestrator/engine/search/chooser.h"
 #include "pawl/v1/worker_service.pb.h"
 
 namespace pawl {
@@ -19,14 +18,16 @@ namespace pawl {
 class Scheduler {
  public:
   // `secret`: of the lease tokens.
-  Scheduler(LiveState& state, Committer& committer, Leases& leases, const Chooser& chooser, const std::string& secret,
+  Scheduler(LiveState& state, Committer& committer, Leases& leases, const std::string& secret,
             const OrchestratorOptions& options)
-      : state_(state), committer_(committer), leases_(leases), chooser_(chooser), secret_(secret), options_(options) {}
+      : state_(state), committer_(committer), leases_(leases), secret_(secret), options_(options) {}
 
-  // Lets the engine decide what follows from the step's events: new trials, or the campaign's end. Not where an edit
-  // has to be applied first: LiveState::unapplied.
-  void Plan(Step* step);
-  // Has campaigns planned whose wait for a proposal is over.
+  static constexpr int kMaxSlots = 16;  // a round that is larger chooses blindly
+  // How many of its trials could run at once: its author's share of the workers of its device, divided among those of
+  // the author's campaigns there that have its priority. Where one of a higher priority has trials for such workers,
+  // this one takes what those leave.
+  int SlotsOf(const CampaignState& campaign, absl::Time now) const;
+  // Touches campaigns whose wait for a proposal is over.
   void EndWaitsForProposals(Step* step);
 
   // Notes which authors have reached a limit, and since when. Before TakeTrial; OfferTrials does so by itself.
@@ -34,9 +35,8 @@ class Scheduler {
   // Of the time since a trial of the campaign ran last: how long none could be leased because of a limit.
   absl::Duration HeldBack(const CampaignState& campaign, absl::Duration now) const;
 
-  // Leases a trial that the worker can run: of the author who holds the fewest leases for their share, the oldest of
-  // the highest priority.
-  // False: there is none.
+  // Leases a trial that the worker can run, of a campaign that is not in use: of the author who holds the fewest leases
+  // for their share, the oldest of the highest priority. False: there is none.
   bool TakeTrial(Step* step, const std::string& worker, v1::LeaseTrialResponse* response);
   // The same for those who wait, who are answered after the commit. A worker that never renewed its last lease may
   // have stopped: it gets what nobody else wants.
@@ -57,7 +57,6 @@ class Scheduler {
 
  private:
   void OfferTrials(Step* step, bool unconfirmed, std::set<std::string>* hopeless);
-  int SlotsOf(const CampaignState& campaign, absl::Time now) const;
   double WeightOf(const std::string& author) const;
   // The trial to lease next to such a worker; absent: none.
   std::optional<TrialQueue::Key> NextFor(const v1::Worker& worker, absl::Time now) const;
@@ -67,7 +66,6 @@ class Scheduler {
   LiveState& state_;
   Committer& committer_;
   Leases& leases_;
-  const Chooser& chooser_;
   const std::string& secret_;
   const OrchestratorOptions& options_;
 };

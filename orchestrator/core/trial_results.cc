@@ -26,7 +26,7 @@ constexpr int kMaxDisturbances = 16;  // reasons
 constexpr int kMaxGpuFaults = 2;      // of a worker's process
 constexpr int kMaxStages = 100, kMaxBeside = 100;
 // Results in one transaction: others who need the lock wait for all of them.
-constexpr size_t kMaxTogether = 64;
+constexpr size_t kMaxTogether = 16;
 
 absl::Status CheckPairs(const google::protobuf::RepeatedPtrField<v1::PairSample>& pairs) {
   std::map<std::string, int> at_size;
@@ -125,7 +125,9 @@ absl::Status CheckIsOf(const CampaignState& campaign, const v1::TrialPlanned& pl
 
 }  // namespace
 
-CompletionQueue::CompletionQueue(Handler handler) : handler_(std::move(handler)), thread_([this] { Work(); }) {}
+CompletionQueue::CompletionQueue(Handler handler, int threads) : handler_(std::move(handler)) {
+  for (int i = 0; i < threads; ++i) threads_.emplace_back([this] { Work(); });
+}
 
 CompletionQueue::~CompletionQueue() {
   {
@@ -133,7 +135,7 @@ CompletionQueue::~CompletionQueue() {
     ending_ = true;
   }
   arrived_.SignalAll();
-  thread_.join();
+  for (std::thread& thread : threads_) thread.join();
 }
 
 void CompletionQueue::Add(Completion completion) {
@@ -166,50 +168,96 @@ void Orchestrator::Complete(const v1::CompleteTrialRequest& request, CompleteAns
 }
 
 void Orchestrator::CompleteTogether(const std::vector<Completion>& together) {
-  std::vector<absl::StatusOr<v1::CompleteTrialResponse>> answers(together.size(), v1::CompleteTrialResponse());
-  const absl::Status committed = CommitTogether(together, &answers);
-  // Where nothing was written no answer holds: what was refused may have been for what another had just delivered.
-  for (size_t i = 0; i < together.size(); ++i) {
-    together[i].answer(committed.ok() ? std::move(answers[i]) : absl::StatusOr<v1::CompleteTrialResponse>(committed));
+  std::vector<CheckedCompletion> checked;
+  for (const Completion& each : together) checked.push_back(Check(each));
+  std::vector<OpenDecision> open;
+  const absl::Status committed = CommitTogether(&checked, &open);
+  std::vector<NextLease> next;
+  for (CheckedCompletion& each : checked) {
+    const v1::CompleteTrialRequest& request = *each.completion->request;
+    // Where nothing was written no answer holds: what was refused may have been for what another had just delivered.
+    if (!committed.ok()) each.answer = committed;
+    if (committed.ok() && each.closed) each.answer = NotOpen(*each.lease);
+    if (!each.held && each.answer.ok() && request.lease_next()) next.push_back({request.worker(), &*each.answer});
+  }
+  Decide(std::move(open), std::move(next));
+  for (CheckedCompletion& each : checked) {
+    if (!each.held) each.completion->answer(std::move(each.answer));
   }
 }
 
-absl::Status Orchestrator::CommitTogether(const std::vector<Completion>& together,
-                                          std::vector<absl::StatusOr<v1::CompleteTrialResponse>>* answers) {
+// What takes no lock, or reads the database.
+CheckedCompletion Orchestrator::Check(const Completion& completion) {
+  const v1::CompleteTrialRequest& request = *completion.request;
+  CheckedCompletion checked{.completion = &completion,
+                            .lease = ReadLeaseToken(store_.secret(), request.lease(), request.worker()),
+                            .missing_blob = "",
+                            .recorded = std::nullopt};
+  if (!checked.lease) return checked;
+  for (const v1::Blob& blob : request.result().blobs()) {
+    const absl::StatusOr<bool> there = store_.HasBlob(blob.hash());
+    if (!there.ok()) checked.missing_blob = there.status();
+    if (there.ok() && *there) continue;
+    if (there.ok()) checked.missing_blob = blob.hash();
+    break;
+  }
+  std::optional<int> verified;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (const auto found = state_.campaigns.find(checked.lease->campaign); found != state_.campaigns.end()) {
+      const auto open = found->second->open_trials().find(checked.lease->trial);
+      const bool verifies =
+          open != found->second->open_trials().end() && open->second.planned.purpose() == v1::TRIAL_PURPOSE_VERIFY;
+      if (verifies) verified = open->second.planned.iteration();
+    }
+  }
+  if (verified) checked.recorded = store_.GetIteration(checked.lease->campaign, *verified);
+  return checked;
+}
+
+absl::Status Orchestrator::CommitTogether(std::vector<CheckedCompletion>* together, std::vector<OpenDecision>* open) {
   Turn turn(&mutex_);
   if (absl::Status status = Serving(); !status.ok()) return status;
   Step step = Begin();
-  for (size_t i = 0; i < together.size(); ++i) {
-    if (absl::Status status = CompleteOne(&step, *together[i].request); !status.ok()) (*answers)[i] = status;
+  for (CheckedCompletion& each : *together) {
+    if (absl::Status status = CompleteOne(&step, &each); !status.ok()) each.answer = status;
   }
   Pass(FaultPoint::kAfterResult);
-  scheduler_.Plan(&step);
-  scheduler_.NoteLimits(&step);
-  for (size_t i = 0; i < together.size(); ++i) {
-    const v1::CompleteTrialRequest& request = *together[i].request;
-    absl::StatusOr<v1::CompleteTrialResponse>& answer = (*answers)[i];
-    if (!answer.ok() || !request.lease_next()) continue;
-    if (!scheduler_.TakeTrial(&step, request.worker(), answer->mutable_next())) answer->clear_next();
-  }
-  return Commit(&step, turn.deferred());
+  const std::set<int64_t> touched = step.touched;
+  scheduler_.OfferTrials(&step);  // that were given back
+  if (absl::Status status = committer_.Commit(&step, turn.deferred()); !status.ok()) return status;
+  *open = Open(touched);
+  return absl::OkStatus();
 }
 
-absl::Status Orchestrator::CompleteOne(Step* step, const v1::CompleteTrialRequest& request) {
+absl::Status Orchestrator::NotOpen(const LeaseName& lease) {
+  absl::StatusOr<v1::Campaign> stored = Stored(lease.campaign);
+  if (!stored.ok()) return stored.status();
+  const std::string trial = TrialName(lease.campaign, lease.trial);
+  if (stored->state() == v1::CANCELLED) {
+    return LeaseError(absl::StatusCode::kFailedPrecondition, absl::StrCat(stored->name(), " was cancelled"), trial);
+  }
+  return LeaseError(absl::StatusCode::kAlreadyExists, absl::StrCat(trial, " has its result already"), trial);
+}
+
+absl::Status Orchestrator::CompleteOne(Step* step, CheckedCompletion* checked) {
+  const v1::CompleteTrialRequest& request = *checked->completion->request;
   if (absl::Status status = state_.workers.Hear(request.worker(), request.instance(), step->now); !status.ok()) {
     return status;
   }
-  const std::optional<LeaseName> lease = ReadLeaseToken(store_.secret(), request.lease(), request.worker());
+  const std::optional<LeaseName>& lease = checked->lease;
   if (!lease) return LeaseError(absl::StatusCode::kPermissionDenied, "the lease is not this worker's", "");
+  if (state_.InUse(lease->campaign)) {
+    held_[lease->campaign].push_back(*checked->completion);
+    checked->held = true;
+    return absl::OkStatus();
+  }
   const TrialKey key{lease->campaign, lease->trial};
   const std::string trial = TrialName(lease->campaign, lease->trial);
   const auto found = state_.campaigns.find(lease->campaign);
   if (found == state_.campaigns.end() || !found->second->open_trials().contains(lease->trial)) {
-    absl::StatusOr<v1::Campaign> stored = Stored(lease->campaign);
-    if (!stored.ok()) return stored.status();
-    if (stored->state() == v1::CANCELLED) {
-      return LeaseError(absl::StatusCode::kFailedPrecondition, absl::StrCat(stored->name(), " was cancelled"), trial);
-    }
-    return LeaseError(absl::StatusCode::kAlreadyExists, absl::StrCat(trial, " has its result already"), trial);
+    checked->closed = true;
+    return absl::OkStatus();
   }
   CampaignState& campaign = *found->second;
   const OpenTrial& open = campaign.open_trials().at(lease->trial);  // until an event is added
@@ -226,13 +274,10 @@ absl::Status Orchestrator::CompleteOne(Step* step, const v1::CompleteTrialReques
   }
   v1::Worker* worker = state_.workers.Mutable(request.worker());
   if (request.has_result()) {
-    for (const v1::Blob& blob : request.result().blobs()) {
-      absl::StatusOr<bool> there = store_.HasBlob(blob.hash());
-      if (!there.ok()) return there.status();
-      if (!*there) {
-        return LeaseError(absl::StatusCode::kFailedPrecondition,
-                          absl::StrCat("the blob ", blob.hash(), " was not uploaded"), trial);
-      }
+    if (!checked->missing_blob.ok()) return checked->missing_blob.status();
+    if (!checked->missing_blob->empty()) {
+      return LeaseError(absl::StatusCode::kFailedPrecondition,
+                        absl::StrCat("the blob ", *checked->missing_blob, " was not uploaded"), trial);
     }
     v1::Event event;
     v1::TrialFinished& finished = *event.mutable_finished();
@@ -241,11 +286,9 @@ absl::Status Orchestrator::CompleteOne(Step* step, const v1::CompleteTrialReques
     finished.set_worker(request.worker());
     *finished.mutable_result() = request.result();
     if (open.planned.purpose() == v1::TRIAL_PURPOSE_VERIFY) {
-      absl::StatusOr<std::optional<v1::Iteration>> recorded =
-          store_.GetIteration(lease->campaign, open.planned.iteration());
-      if (!recorded.ok()) return recorded.status();
-      if (*recorded) {
-        *finished.mutable_verification() = Compare(**recorded, request.result(), campaign.bundle());
+      if (!checked->recorded.ok()) return checked->recorded.status();
+      if (*checked->recorded) {
+        *finished.mutable_verification() = Compare(**checked->recorded, request.result(), campaign.bundle());
         AddHandOff(request.result(), finished.mutable_verification());
       }
     } else if (open.planned.purpose() == v1::TRIAL_PURPOSE_TOTAL) {

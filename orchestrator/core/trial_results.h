@@ -2,12 +2,16 @@
 
 #include <deque>
 #include <functional>
+#include <optional>
+#include <string>
 #include <thread>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
+#include "orchestrator/security/tokens.h"
+#include "pawl/v1/campaign.pb.h"
 #include "pawl/v1/worker_service.pb.h"
 
 namespace pawl {
@@ -20,12 +24,29 @@ struct Completion {
   CompleteAnswer answer;
 };
 
-// Results that wait to be committed. A thread of its own takes all that are there, up to a limit, and hands them on
+// What is known of a result before it is taken in, and what became of it.
+struct CheckedCompletion {
+  const Completion* completion;
+  std::optional<LeaseName> lease;                         // nothing: it is not this worker's
+  absl::StatusOr<std::string> missing_blob;               // its hash; empty: all are there
+  absl::StatusOr<std::optional<v1::Iteration>> recorded;  // of a verification: what is measured again
+  bool closed = false;                                    // its trial is not open any more
+  bool held = false;                                      // until it is decided what its campaign does next
+  absl::StatusOr<v1::CompleteTrialResponse> answer = v1::CompleteTrialResponse();
+};
+
+// A worker that delivered a result and asks for its next trial.
+struct NextLease {
+  std::string worker;
+  v1::CompleteTrialResponse* response;
+};
+
+// Results that wait to be committed. Threads of its own take all that are there, up to a limit, and hand them on
 // together. Thread-safe. Everybody is answered before the destructor returns.
 class CompletionQueue {
  public:
-  using Handler = std::function<void(const std::vector<Completion>& together)>;  // answers each
-  explicit CompletionQueue(Handler handler);
+  using Handler = std::function<void(const std::vector<Completion>& together)>;  // answers each, or adds it again
+  CompletionQueue(Handler handler, int threads);
   ~CompletionQueue();
 
   void Add(Completion completion);
@@ -38,7 +59,7 @@ class CompletionQueue {
   absl::CondVar arrived_;
   std::deque<Completion> waiting_ ABSL_GUARDED_BY(mutex_);
   bool ending_ ABSL_GUARDED_BY(mutex_) = false;
-  std::thread thread_;  // last: everything is there when it starts
+  std::vector<std::thread> threads_;  // last: everything is there when they start
 };
 
 }  // namespace pawl

@@ -32,14 +32,21 @@ absl::StatusOr<int64_t> NumberOf(const std::string& field, const std::string& na
 
 }  // namespace
 
-absl::StatusOr<CampaignState*> Orchestrator::Unended(const std::string& field, const std::string& name) {
+absl::StatusOr<std::shared_ptr<const CampaignState>> Orchestrator::Unended(const std::string& field,
+                                                                           const std::string& name) {
   if (absl::Status status = Serving(); !status.ok()) return status;
   absl::StatusOr<int64_t> number = NumberOf(field, name);
   if (!number.ok()) return number.status();
   const auto found = state_.campaigns.find(*number);
-  if (found != state_.campaigns.end() && !found->second->ended()) return found->second.get();
+  if (found != state_.campaigns.end() && !found->second->ended()) return found->second;
   absl::StatusOr<v1::Campaign> stored = Stored(*number);
   return stored.ok() ? Ended(*stored) : stored.status();
+}
+
+absl::StatusOr<CampaignState*> Orchestrator::Steered(const std::string& field, const std::string& name) {
+  AwaitDecision(name);
+  if (const auto found = Unended(field, name); !found.ok()) return found.status();
+  return &state_.Own(*ParseCampaignName(name));
 }
 
 absl::StatusOr<v1::Campaign> Orchestrator::Get(const v1::GetCampaignRequest& request) {
@@ -54,7 +61,7 @@ absl::StatusOr<v1::Campaign> Orchestrator::Get(const v1::GetCampaignRequest& req
   const absl::Duration running =
       found->second->Running({clock_(), served}) - scheduler_.HeldBack(*found->second, served);
   stored->set_minutes(absl::ToDoubleMinutes(std::max(running, absl::ZeroDuration())));
-  if (state_.queue.HasTrialOf(*number) || ProposalDeadline(*found->second)) {
+  if (state_.queue.HasTrialOf(*number) || state_.InUse(*number) || ProposalDeadline(*found->second)) {
     scheduler_.SayWhatItWaitsFor(*found->second, clock_(), &*stored);
   }
   return stored;
@@ -66,7 +73,7 @@ void Orchestrator::AddWaits(v1::ListCampaignsResponse* list) {
   for (v1::Campaign& campaign : *list->mutable_campaigns()) {
     const int64_t number = ParseCampaignName(campaign.name()).value_or(0);
     const auto found = state_.campaigns.find(number);
-    if (found == state_.campaigns.end() || !state_.queue.HasTrialOf(number)) continue;
+    if (found == state_.campaigns.end() || !(state_.queue.HasTrialOf(number) || state_.InUse(number))) continue;
     scheduler_.SayWhatHoldsIt(*found->second, now, &campaign);
   }
 }
@@ -74,53 +81,59 @@ void Orchestrator::AddWaits(v1::ListCampaignsResponse* list) {
 absl::StatusOr<v1::Campaign> Orchestrator::Pause(const v1::PauseCampaignRequest& request) {
   if (absl::Status status = CheckText("reason", request.reason()); !status.ok()) return status;
   if (absl::Status status = CheckText("author", request.author()); !status.ok()) return status;
-  Turn turn(&mutex_);
-  absl::StatusOr<CampaignState*> campaign = Unended("name", request.name());
-  if (!campaign.ok()) return campaign.status();
-  if ((*campaign)->summary().state() != v1::PAUSED) {
-    Step step = Begin();
-    v1::Event event;
-    event.mutable_paused()->set_author(request.author());
-    event.mutable_paused()->set_reason(request.reason());
-    committer_.Add(&step, *campaign, std::move(event));
-    if (absl::Status status = Commit(&step, turn.deferred()); !status.ok()) return status;
+  {
+    Turn turn(&mutex_);
+    absl::StatusOr<CampaignState*> campaign = Steered("name", request.name());
+    if (!campaign.ok()) return campaign.status();
+    if ((*campaign)->summary().state() != v1::PAUSED) {
+      Step step = Begin();
+      v1::Event event;
+      event.mutable_paused()->set_author(request.author());
+      event.mutable_paused()->set_reason(request.reason());
+      committer_.Add(&step, *campaign, std::move(event));
+      if (absl::Status status = Commit(&step, turn.deferred()); !status.ok()) return status;
+    }
   }
   return Stored(*ParseCampaignName(request.name()));
 }
 
 absl::StatusOr<v1::Campaign> Orchestrator::Resume(const v1::ResumeCampaignRequest& request) {
   if (absl::Status status = CheckText("author", request.author()); !status.ok()) return status;
-  Turn turn(&mutex_);
-  absl::StatusOr<CampaignState*> campaign = Unended("name", request.name());
-  if (!campaign.ok()) return campaign.status();
-  if ((*campaign)->summary().state() != v1::PAUSED) {
-    v1::ErrorDetail detail;
-    detail.set_resource(request.name());
-    detail.set_fix("no action needed: the campaign continues by itself");
-    return Error(absl::StatusCode::kFailedPrecondition, absl::StrCat(request.name(), " is not paused"), detail);
+  {
+    Turn turn(&mutex_);
+    absl::StatusOr<CampaignState*> campaign = Steered("name", request.name());
+    if (!campaign.ok()) return campaign.status();
+    if ((*campaign)->summary().state() != v1::PAUSED) {
+      v1::ErrorDetail detail;
+      detail.set_resource(request.name());
+      detail.set_fix("no action needed: the campaign continues by itself");
+      return Error(absl::StatusCode::kFailedPrecondition, absl::StrCat(request.name(), " is not paused"), detail);
+    }
+    Step step = Begin();
+    v1::Event event;
+    event.mutable_resumed()->set_author(request.author());
+    committer_.Add(&step, *campaign, std::move(event));
+    if (absl::Status status = Commit(&step, turn.deferred()); !status.ok()) return status;
   }
-  Step step = Begin();
-  v1::Event event;
-  event.mutable_resumed()->set_author(request.author());
-  committer_.Add(&step, *campaign, std::move(event));
-  if (absl::Status status = Commit(&step, turn.deferred()); !status.ok()) return status;
   return Stored(*ParseCampaignName(request.name()));
 }
 
 absl::StatusOr<v1::Campaign> Orchestrator::Cancel(const v1::CancelCampaignRequest& request) {
   if (absl::Status status = CheckText("reason", request.reason()); !status.ok()) return status;
   if (absl::Status status = CheckText("author", request.author()); !status.ok()) return status;
-  Turn turn(&mutex_);
-  absl::StatusOr<CampaignState*> campaign = Unended("name", request.name());
-  if (!campaign.ok()) {
-    const std::optional<int64_t> number = ParseCampaignName(request.name());
-    if (number && campaign.status().code() == absl::StatusCode::kFailedPrecondition) {
-      absl::StatusOr<v1::Campaign> stored = Stored(*number);
-      if (stored.ok() && stored->state() == v1::CANCELLED) return stored;
-    }
-    return campaign.status();
+  const int64_t number = ParseCampaignName(request.name()).value_or(0);
+  if (absl::Status status = CancelUnended(number, request); !status.ok()) {
+    if (!absl::IsFailedPrecondition(status)) return status;
+    absl::StatusOr<v1::Campaign> stored = Stored(number);
+    return stored.ok() && stored->state() == v1::CANCELLED ? stored : status;
   }
-  const int64_t number = *ParseCampaignName(request.name());
+  return Stored(number);
+}
+
+absl::Status Orchestrator::CancelUnended(int64_t number, const v1::CancelCampaignRequest& request) {
+  Turn turn(&mutex_);
+  absl::StatusOr<CampaignState*> campaign = Steered("name", request.name());
+  if (!campaign.ok()) return campaign.status();
   Step step = Begin();
   for (const auto& [trial, open] : (*campaign)->open_trials()) {
     if (open.planned.purpose() == v1::TRIAL_PURPOSE_VERIFY) continue;  // goes on
@@ -134,8 +147,7 @@ absl::StatusOr<v1::Campaign> Orchestrator::Cancel(const v1::CancelCampaignReques
   ended.set_author(request.author());
   ended.set_tier(TierOf((*campaign)->summary(), options_.profiles->gates));
   committer_.Add(&step, *campaign, std::move(event));
-  if (absl::Status status = Commit(&step, turn.deferred()); !status.ok()) return status;
-  return Stored(number);
+  return Commit(&step, turn.deferred());
 }
 
 absl::StatusOr<v1::ListPatternsResponse> Orchestrator::Patterns(const v1::ListPatternsRequest& request) {

@@ -83,7 +83,7 @@ absl::StatusOr<v1::ProposeChangeResponse> Orchestrator::Propose(const v1::Propos
       PatchBases bases;
       {
         absl::MutexLock lock(&mutex_);
-        absl::StatusOr<CampaignState*> campaign = Unended("campaign", request.campaign());
+        const auto campaign = Unended("campaign", request.campaign());
         if (!campaign.ok()) return campaign.status();
         const absl::Status fits = CheckPatch(request.change().source().patch(), (*campaign)->awaits_start());
         if (!fits.ok()) return fits;
@@ -99,7 +99,7 @@ absl::StatusOr<v1::ProposeChangeResponse> Orchestrator::Propose(const v1::Propos
 std::optional<absl::StatusOr<v1::ProposeChangeResponse>> Orchestrator::ProposePatched(
     const v1::ProposeChangeRequest& request, PatchedBest patched) {
   Turn turn(&mutex_);
-  absl::StatusOr<CampaignState*> found = Unended("campaign", request.campaign());
+  absl::StatusOr<CampaignState*> found = Steered("campaign", request.campaign());
   if (!found.ok()) return found.status();
   CampaignState& campaign = **found;
   if (request.change().has_source() && patched.best != campaign.PatchBase()) return std::nullopt;
@@ -160,36 +160,6 @@ std::optional<absl::StatusOr<v1::ProposeChangeResponse>> Orchestrator::ProposePa
   return response;
 }
 
-void Orchestrator::ApplyEdits() {
-  for (;;) {
-    int64_t number = 0;
-    std::string patch;
-    PatchBases bases;
-    {
-      absl::MutexLock lock(&mutex_);
-      while (bases.states.empty()) {
-        if (state_.unapplied.empty()) return;
-        number = *state_.unapplied.begin();
-        state_.unapplied.erase(number);
-        const auto found = state_.campaigns.find(number);
-        const CampaignState::Proposal* edit = found == state_.campaigns.end() ? nullptr : UnappliedEdit(*found->second);
-        if (edit == nullptr) continue;
-        patch = edit->proposed.change().source().patch();
-        bases = BasesOf(*found->second);
-      }
-    }
-    PatchedBest patched = Patched(bases, patch);
-    Turn turn(&mutex_);
-    const auto found = state_.campaigns.find(number);
-    if (!Serving().ok() || found == state_.campaigns.end()) continue;
-    const CampaignState::Proposal* edit = UnappliedEdit(*found->second);
-    if (edit != nullptr && edit->proposed.change().source().patch() == patch) edit->patched = std::move(patched);
-    Step step = Begin();
-    step.touched.insert(number);
-    (void)CommitPlanned(&step, turn.deferred());  // a failure is kept in state_.broken
-  }
-}
-
 absl::StatusOr<v1::Situation> Orchestrator::Situation(const v1::GetSituationRequest& request) {
   const auto situation = [&](const CampaignState& campaign, const char* fix) -> absl::StatusOr<v1::Situation> {
     if (campaign.best() != nullptr || campaign.awaits_start()) {
@@ -201,11 +171,27 @@ absl::StatusOr<v1::Situation> Orchestrator::Situation(const v1::GetSituationRequ
     return Error(absl::StatusCode::kFailedPrecondition, absl::StrCat(request.campaign(), " has no kept variant yet"),
                  detail);
   };
+  std::shared_ptr<const CampaignState> unended;
+  std::vector<OpenDecision> open;  // nothing is decided, but ranking the changes uses the campaign's memo
   {
     absl::MutexLock lock(&mutex_);
-    absl::StatusOr<CampaignState*> campaign = Unended("campaign", request.campaign());
-    if (campaign.ok()) return situation(**campaign, "wait for iteration 0; pawl show shows its progress");
-    if (!absl::IsFailedPrecondition(campaign.status())) return campaign.status();
+    AwaitDecision(request.campaign());
+    const auto found = Unended("campaign", request.campaign());
+    if (!found.ok() && !absl::IsFailedPrecondition(found.status())) return found.status();
+    if (found.ok()) {
+      const int64_t number = *ParseCampaignName(request.campaign());
+      unended = state_.deciding.contains(number) ? (*found)->Copy() : *found;
+      if (unended == *found) {
+        state_.deciding[number] = unended.get();
+        open.push_back({.number = number, .campaign = unended, .now = {clock_()}});
+      }
+    }
+  }
+  if (unended != nullptr) {
+    auto said = situation(*unended, "wait for iteration 0; pawl show shows its progress");
+    std::vector<NextLease> nobody;
+    if (!open.empty()) Decide(Close(std::move(open), &nobody));
+    return said;
   }
   // An ended campaign is read from its events, which may be many: others don't wait for that.
   absl::StatusOr<StoredCampaign> ended = ReadCampaign(store_, *ParseCampaignName(request.campaign()), &bundles_);

@@ -174,38 +174,42 @@ absl::StatusOr<v1::Campaign> Orchestrator::Submit(const v1::SubmitCampaignReques
   submitted.set_author(request.author());
   submitted.set_request_id(request.request_id());
 
-  Turn turn(&mutex_);
-  if (absl::Status status = Serving(); !status.ok()) return status;
-  if (!state_.leasing) return TryLater("the orchestrator shuts down", 1);
-  if (!request.request_id().empty()) {
-    absl::StatusOr<std::optional<v1::Campaign>> before = store_.FindRequest(request.request_id());
-    if (!before.ok()) return before.status();
-    if (*before) return **before;
+  int64_t number = 0;
+  {
+    Turn turn(&mutex_);
+    if (absl::Status status = Serving(); !status.ok()) return status;
+    if (!state_.leasing) return TryLater("the orchestrator shuts down", 1);
+    if (!request.request_id().empty()) {
+      absl::StatusOr<std::optional<v1::Campaign>> before = store_.FindRequest(request.request_id());
+      if (!before.ok()) return before.status();
+      if (*before) return **before;
+    }
+    if (static_cast<int>(state_.campaigns.size()) >= options_.max_unfinished) {
+      v1::ErrorDetail detail;
+      detail.set_retry_after_seconds(30);
+      detail.set_fix("wait for campaigns to end, cancel some, or start more workers");
+      return Error(absl::StatusCode::kResourceExhausted,
+                   absl::StrCat("there are ", state_.campaigns.size(), " unfinished campaigns, and no more are taken"),
+                   detail);
+    }
+    if (absl::Status status = CheckHeldBytes(state_, options_, request.author(), static_cast<int64_t>(bytes.size()),
+                                             submitted.bundle_hash());
+        !status.ok()) {
+      return status;
+    }
+    *submitted.mutable_patterns() = state_.patterns.Snapshot(request.bundle());
+    Step step = Begin();
+    number = state_.next_campaign++;
+    step.writes.blobs.push_back({v1::Blob::BUNDLE, submitted.bundle_hash(), bytes});
+    state_.campaigns[number] =
+        std::make_shared<CampaignState>(CampaignName(number), bundles_.Put(submitted.bundle_hash(), bundle));
+    committer_.Add(&step, state_.campaigns[number].get(), std::move(event));
+    if (absl::Status status = Commit(&step, turn.deferred()); !status.ok()) return status;
   }
-  if (static_cast<int>(state_.campaigns.size()) >= options_.max_unfinished) {
-    v1::ErrorDetail detail;
-    detail.set_retry_after_seconds(30);
-    detail.set_fix("wait for campaigns to end, cancel some, or start more workers");
-    return Error(absl::StatusCode::kResourceExhausted,
-                 absl::StrCat("there are ", state_.campaigns.size(), " unfinished campaigns, and no more are taken"),
-                 detail);
-  }
-  if (absl::Status status = CheckHeldBytes(state_, options_, request.author(), static_cast<int64_t>(bytes.size()),
-                                           submitted.bundle_hash());
-      !status.ok()) {
-    return status;
-  }
-  *submitted.mutable_patterns() = state_.patterns.Snapshot(request.bundle());
-  Step step = Begin();
-  const int64_t number = state_.next_campaign++;
-  step.writes.blobs.push_back({v1::Blob::BUNDLE, submitted.bundle_hash(), bytes});
-  state_.campaigns[number] =
-      std::make_unique<CampaignState>(CampaignName(number), bundles_.Put(submitted.bundle_hash(), bundle));
-  committer_.Add(&step, state_.campaigns[number].get(), std::move(event));
-  if (absl::Status status = Commit(&step, turn.deferred()); !status.ok()) return status;
   absl::StatusOr<v1::Campaign> stored = Stored(number);
+  absl::MutexLock lock(&mutex_);
   const auto made = state_.campaigns.find(number);
-  if (stored.ok() && made != state_.campaigns.end()) scheduler_.SayWhatHoldsIt(*made->second, step.now, &*stored);
+  if (stored.ok() && made != state_.campaigns.end()) scheduler_.SayWhatHoldsIt(*made->second, clock_(), &*stored);
   return stored;
 }
 

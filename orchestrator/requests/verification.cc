@@ -59,6 +59,7 @@ absl::StatusOr<v1::VerifyIterationResponse> Orchestrator::Verify(const v1::Verif
   if (IsFinal(before->state()) && !before->verifying()) loaded = ReadCampaign(store_, name->campaign, &bundles_);
   if (!loaded.ok()) return loaded.status();
   Turn turn(&mutex_);
+  AwaitDecision(CampaignName(name->campaign));
   if (absl::Status status = Serving(); !status.ok()) return status;
   absl::StatusOr<v1::Campaign> stored = Stored(name->campaign);
   if (!stored.ok()) return stored.status();
@@ -69,7 +70,7 @@ absl::StatusOr<v1::VerifyIterationResponse> Orchestrator::Verify(const v1::Verif
     if (!loaded.ok()) return loaded.status();
     found = state_.campaigns.emplace(name->campaign, std::move(loaded->state)).first;
   }
-  CampaignState& campaign = *found->second;
+  CampaignState& campaign = state_.Own(name->campaign);
   const v1::Iteration* iteration = campaign.Find(name->number);
   absl::Status status = absl::OkStatus();
   if (iteration == nullptr) {
@@ -120,7 +121,7 @@ absl::StatusOr<v1::VerifyIterationResponse> Orchestrator::Verify(const v1::Verif
 // Nobody may be waiting for them any more, and each keeps the next one out.
 void Orchestrator::GiveUpVerifications(Step* step) {
   for (auto& [number, campaign] : state_.campaigns) {
-    if (!campaign->summary().verifying()) continue;
+    if (!campaign->summary().verifying() || state_.InUse(number)) continue;
     const std::map<int, OpenTrial> open_trials = campaign->open_trials();
     for (const auto& [trial, open] : open_trials) {
       if (open.planned.purpose() != v1::TRIAL_PURPOSE_VERIFY || !open.worker.empty()) continue;

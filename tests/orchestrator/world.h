@@ -58,7 +58,8 @@ class World {
   v1::Campaign Get(const std::string& campaign);
   // Waits for the answer.
   absl::StatusOr<v1::CompleteTrialResponse> Complete(const v1::CompleteTrialRequest& request);
-  // Sends these while another is being answered: all are there before the first is looked at. Waits for all answers.
+  // Sends these while another is being answered: all are there before the first is looked at, where the options have
+  // one thread for results. Waits for all answers.
   std::vector<absl::Status> CompleteTogether(const std::vector<v1::CompleteTrialRequest>& requests);
   std::vector<v1::Event> Events(const std::string& campaign);
   std::vector<v1::Iteration> Iterations(const std::string& campaign);

@@ -475,6 +475,13 @@ std::optional<absl::Time> ProposalDeadline(const CampaignState& campaign) {
 
 namespace {
 
+// Of the campaign itself.
+int OpenTrialsOf(const CampaignState& campaign) {
+  return static_cast<int>(
+      std::count_if(campaign.open_trials().begin(), campaign.open_trials().end(),
+                    [](const auto& trial) { return trial.second.planned.purpose() != v1::TRIAL_PURPOSE_VERIFY; }));
+}
+
 // Of a contract alone, while nothing is open: the oldest proposal is tried as the start.
 std::optional<v1::Event> DecideStart(const CampaignState& campaign, const Moment& now) {
   if (std::optional<v1::Event> pause = PauseAtGate(campaign)) return pause;
@@ -494,17 +501,20 @@ std::optional<v1::Event> DecideStart(const CampaignState& campaign, const Moment
 
 }  // namespace
 
+bool MayDecide(const CampaignState& campaign, int slots) {
+  if (campaign.ended() || campaign.summary().state() == v1::PAUSED) return false;
+  const int open = OpenTrialsOf(campaign);
+  return open == 0 || (open < slots && campaign.best() != nullptr);
+}
+
 std::optional<v1::Event> Decide(const CampaignState& campaign, const Chooser& chooser, const Moment& now,
                                 const ProfileSet& profiles, int slots) {
-  if (campaign.ended() || campaign.summary().state() == v1::PAUSED) return std::nullopt;
-  int open = 0;  // trials of the campaign itself
-  bool total = false, sanitizes = false;
-  for (const auto& [number, trial] : campaign.open_trials()) {
-    open += trial.planned.purpose() != v1::TRIAL_PURPOSE_VERIFY;
-    total |= trial.planned.purpose() == v1::TRIAL_PURPOSE_TOTAL;
-    sanitizes |= trial.planned.purpose() == v1::TRIAL_PURPOSE_SANITIZE;
-  }
-  if (open > 0 && (open >= slots || campaign.best() == nullptr)) return std::nullopt;
+  if (!MayDecide(campaign, slots)) return std::nullopt;
+  const int open = OpenTrialsOf(campaign);
+  const auto has_open = [&](v1::TrialPurpose purpose) {
+    return std::any_of(campaign.open_trials().begin(), campaign.open_trials().end(),
+                       [&](const auto& trial) { return trial.second.planned.purpose() == purpose; });
+  };
   if (campaign.awaits_start()) return DecideStart(campaign, now);
   if (campaign.iterations().empty()) return PlannedStart(campaign);
   // What ends or holds a campaign waits for what is open.
@@ -521,8 +531,8 @@ std::optional<v1::Event> Decide(const CampaignState& campaign, const Chooser& ch
   };
   if (const v1::Iteration* end = campaign.UncomparedEnd()) return PlannedEnd(campaign, *end);
   if (std::optional<v1::Event> stop = Stop(campaign, budget, now)) return finish(*std::move(stop));
-  if (!sanitizes && campaign.unsanitized().size() >= kMostUnsanitized) return PlannedSanitizing(campaign);
-  if (!total && Multiplied(campaign) && campaign.kept_since_total() >= profiles.gates.total_every()) {
+  if (!has_open(v1::TRIAL_PURPOSE_SANITIZE) && campaign.unsanitized().size() >= kMostUnsanitized) return PlannedSanitizing(campaign);
+  if (!has_open(v1::TRIAL_PURPOSE_TOTAL) && Multiplied(campaign) && campaign.kept_since_total() >= profiles.gates.total_every()) {
     return PlannedTotal(campaign, /*interim=*/true);
   }
   const int planned = campaign.next_iteration() - campaign.summary().counts().untried();

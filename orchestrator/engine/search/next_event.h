@@ -15,6 +15,9 @@ namespace pawl {
 std::optional<v1::Event> Decide(const CampaignState& campaign, const Chooser& chooser, const Moment& now,
                                 const ProfileSet& profiles = ProfileSet::Default(), int slots = 1);
 
+// False: Decide returns nothing. Takes no time, and uses no memo of the campaign.
+bool MayDecide(const CampaignState& campaign, int slots);
+
 // The oldest proposal, where it is an edit that was not applied to the best variant yet; null: it is not. Decide would
 // apply it, which takes long: where others wait for a lock, the result is put into Proposal::patched before.
 const CampaignState::Proposal* UnappliedEdit(const CampaignState& campaign);

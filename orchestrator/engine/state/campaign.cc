@@ -51,6 +51,10 @@ CampaignState::CampaignState(std::string name, std::shared_ptr<const v1::Bundle>
 CampaignState::CampaignState(std::string name, v1::Bundle bundle)
     : CampaignState(std::move(name), std::make_shared<const v1::Bundle>(std::move(bundle))) {}
 
+std::shared_ptr<CampaignState> CampaignState::Copy() const {
+  return std::shared_ptr<CampaignState>(new CampaignState(*this));
+}
+
 void CampaignState::Apply(const v1::Event& event) {
   const absl::Time at = TimeOf(event.time());
   Moment moment(at);

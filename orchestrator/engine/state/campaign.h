@@ -73,6 +73,10 @@ struct SearchMemo {
     }
   };
 
+  SearchMemo() = default;
+  SearchMemo(const SearchMemo&) : SearchMemo() {}  // a copy begins empty: another thread may be using the original
+  SearchMemo& operator=(SearchMemo&&) = default;
+
   // What ranked next when a change was chosen last, of any parent.
   struct RanksNext {
     int parent = 0;
@@ -95,12 +99,16 @@ struct SearchMemo {
 };
 
 // One campaign, as its events made it. Apply is the only way it changes, so the same events give the same campaign.
-// Pure; one thread at a time.
+// Pure; one thread at a time. Exception: while one thread decides (Decide, SituationOf) others may read what needs no
+// memo and no parser: the summary, iterations, open trials, sources, proposals and times.
 class CampaignState {
  public:
   CampaignState(std::string name, std::shared_ptr<const v1::Bundle> bundle);
   CampaignState(std::string name, v1::Bundle bundle);  // of its own
-  CampaignState(const CampaignState&) = delete;
+  CampaignState& operator=(const CampaignState&) = delete;
+
+  // The same campaign without what the search computed before. Other threads may be deciding for this one.
+  std::shared_ptr<CampaignState> Copy() const;
 
   void Apply(const v1::Event& event);
 
@@ -265,6 +273,12 @@ class CampaignState {
     mutable Planner planner;
     mutable std::map<std::string, std::string> beyond_limits;  // why, by VariantText: asked for often
   };
+  struct Spaces : std::vector<std::unique_ptr<const Space>> {
+    Spaces() = default;
+    Spaces(const Spaces& other) : vector() {  // with parsers of its own
+      for (const std::unique_ptr<const Space>& space : other) push_back(std::make_unique<const Space>(space->bundle));
+    }
+  };
   struct Source {
     std::string text;
     std::string normalized;  // NormalizedHash
@@ -276,6 +290,8 @@ class CampaignState {
     int as = 0;
     int leg = 0;
   };
+
+  CampaignState(const CampaignState&) = default;
 
   bool WasRejected(const v1::Iteration& iteration) const {
     return iteration.verdict() == v1::REJECTED || CodeOf(iteration).verdict() == v1::REJECTED;
@@ -310,7 +326,7 @@ class CampaignState {
   v1::Campaign summary_;
   absl::Status damage_;
   std::shared_ptr<const v1::Bundle> bundle_;
-  std::vector<std::unique_ptr<const Space>> spaces_;  // the bundle's own first
+  Spaces spaces_;  // the bundle's own first
   std::string space_hash_;
   std::map<int, OpenTrial> open_;
   std::vector<v1::Iteration> iterations_;

@@ -40,7 +40,7 @@ class CompletionTest : public ::testing::Test {
     return world_.CompleteTogether(requests);
   }
 
-  World world_;
+  World world_{{.result_threads = 1}};  // so that what arrives together is looked at together
   const std::string campaign_;
   ScriptedWorker worker_, other_;
 };

@@ -87,7 +87,7 @@ TEST(FullDiskTest, ReadsItsStateAgainAfterAWriteThatMayOrMayNotBeThere) {
 
 TEST(FullDiskTest, AcknowledgesNoneOfSeveralResultsThatCouldNotBeWrittenTogether) {
   FaultyDisk disk;
-  World world;
+  World world({.result_threads = 1});
   const std::string campaign = world.Submit();
   ScriptedWorker worker(world, "a");
   const v1::LeaseTrialResponse leased = worker.MustLease();

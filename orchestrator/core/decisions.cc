@@ -1,0 +1,138 @@
+// What follows from the events of a campaign: new trials, a pause, or its end. The engine takes milliseconds to decide,
+// so that the thread that committed the events decides without the lock; others don't change the campaign meanwhile
+// (LiveState::InUse). Who can't wait for that puts a copy in its place (LiveState::Own): the decision is dropped, and
+// the same thread makes it again for the copy.
+#include <chrono>
+#include <map>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/names/resource_name.h"
+#include "orchestrator/core/orchestrator.h"
+#include "orchestrator/engine/search/next_event.h"
+
+namespace pawl {
+namespace {
+
+// People who steer a campaign wait no longer than this for a decision about it.
+constexpr std::chrono::milliseconds kPatience(20);
+constexpr size_t kOpenAtStart = 64;  // decisions at a time, so that trials are leased before the last is made
+
+}  // namespace
+
+std::vector<OpenDecision> Orchestrator::Open(const std::set<int64_t>& numbers) {
+  const Moment now{clock_(), state_.CampaignTime()};
+  // By bundle, device and author: counting takes long where there are hundreds of workers.
+  std::map<std::string, int> counted;
+  std::vector<OpenDecision> opened;
+  for (int64_t number : numbers) {
+    const auto found = state_.campaigns.find(number);
+    // A thread that decides for it will see what has changed.
+    if (found == state_.campaigns.end() || state_.deciding.contains(number)) continue;
+    const CampaignState& campaign = *found->second;
+    OpenDecision open{.number = number, .campaign = found->second, .now = now};
+    if (const CampaignState::Proposal* edit = UnappliedEdit(campaign)) {
+      open.patch = edit->proposed.change().source().patch();
+      open.bases = BasesOf(campaign);
+    } else if (!MayDecide(campaign, open.slots)) {
+      if (!MayDecide(campaign, Scheduler::kMaxSlots)) continue;
+      const auto [slots, is_new] = counted.try_emplace(
+          absl::StrCat(campaign.space_hash(), campaign.summary().device(), "\n", campaign.author()));
+      if (is_new) slots->second = scheduler_.SlotsOf(campaign, now.time);
+      open.slots = slots->second;
+      if (!MayDecide(campaign, open.slots)) continue;
+    }
+    state_.deciding[number] = found->second.get();
+    opened.push_back(std::move(open));
+  }
+  return opened;
+}
+
+void Orchestrator::Decide(std::vector<OpenDecision> open, std::vector<NextLease> next) {
+  while (!open.empty() || !next.empty()) {  // Close leaves nobody in `next` where nothing is left to decide
+    for (OpenDecision& one : open) {
+      if (one.bases) {
+        one.patched = Patched(*one.bases, one.patch);
+      } else {
+        one.event = pawl::Decide(*one.campaign, chooser_, one.now, *options_.profiles, one.slots);
+      }
+    }
+    open = Close(std::move(open), &next);
+  }
+}
+
+std::vector<OpenDecision> Orchestrator::Close(std::vector<OpenDecision> open, std::vector<NextLease>* next) {
+  std::vector<NextLease> asking = std::exchange(*next, {}), leased;
+  Turn turn(&mutex_);
+  const bool serving = Serving().ok();
+  Step step = Begin();
+  std::set<int64_t> again;
+  for (OpenDecision& one : open) {
+    state_.deciding.erase(one.number);
+    if (const auto held = held_.find(one.number); held != held_.end()) {
+      for (Completion& completion : held->second) completions_.Add(std::move(completion));
+      held_.erase(held);
+    }
+    again.insert(one.number);
+    const auto found = state_.campaigns.find(one.number);
+    if (!serving || found == state_.campaigns.end() || found->second != one.campaign) continue;  // overtaken
+    if (one.event) {
+      committer_.Add(&step, found->second.get(), *std::move(one.event));
+    } else if (one.bases) {
+      UnappliedEdit(*found->second)->patched = std::move(one.patched);
+    } else {
+      again.erase(one.number);
+    }
+  }
+  decided_.SignalAll();
+  if (!serving) return {};
+  scheduler_.NoteLimits(&step);
+  for (NextLease& each : asking) {
+    const bool took = scheduler_.TakeTrial(&step, each.worker, each.response->mutable_next());
+    if (!took) each.response->clear_next();
+    (took ? leased : *next).push_back(std::move(each));
+  }
+  again.insert(step.touched.begin(), step.touched.end());
+  scheduler_.OfferTrials(&step);
+  open.clear();
+  if (committer_.Commit(&step, turn.deferred()).ok()) {
+    open = Open(again);
+  } else {  // which is kept in state_.broken
+    for (const NextLease& each : leased) each.response->clear_next();
+  }
+  if (open.empty()) next->clear();
+  return open;
+}
+
+void Orchestrator::DecideAfterLoad() {
+  std::set<int64_t> numbers;
+  {
+    absl::MutexLock lock(&mutex_);
+    const Moment now{clock_(), state_.CampaignTime()};
+    for (const auto& [number, campaign] : state_.campaigns) {
+      // A wait for a proposal that is over is ended by Tick, once those who propose could connect again.
+      const bool waited = WaitsForProposal(*campaign, now).value_or(absl::InfiniteDuration()) <= absl::ZeroDuration();
+      if (UnappliedEdit(*campaign) != nullptr || (MayDecide(*campaign, /*slots=*/1) && !waited)) numbers.insert(number);
+    }
+  }
+  while (!numbers.empty()) {
+    std::set<int64_t> some;
+    while (!numbers.empty() && some.size() < kOpenAtStart) some.insert(numbers.extract(numbers.begin()));
+    std::vector<OpenDecision> open;
+    {
+      absl::MutexLock lock(&mutex_);
+      if (!Serving().ok()) return;
+      open = Open(some);
+    }
+    Decide(std::move(open));
+  }
+}
+
+void Orchestrator::AwaitDecision(const std::string& campaign) {
+  const int64_t number = ParseCampaignName(campaign).value_or(0);
+  const auto deadline = std::chrono::steady_clock::now() + kPatience;
+  while (state_.InUse(number) && decided_.WaitUntil(&mutex_, deadline)) {
+  }
+}
+
+}  // namespace pawl
