@@ -126,6 +126,7 @@ TEST(Device, TakesAFasterVariantAllTheWayToAKeep) {
   EXPECT_EQ(faster.sanitize_later(), !SharedDevice()->cuda().toolkit().compute_sanitizer.empty()) << faster.notes();
 
   const v1::TrialResult slower = Passed("MMA = 0", RunAgainst(bundle, StartVariant(bundle), variant));
+  EXPECT_EQ(slower.pairs_size(), kSurePairs) << "several times as slow";
   EXPECT_EQ(slower.confirming_pairs_size(), 0);
   EXPECT_FALSE(slower.profiled());
   EXPECT_TRUE(slower.evidence().partial());

@@ -79,6 +79,7 @@ absl::StatusOr<v1::TrialResult> RunSanitizer(const v1::Bundle& bundle, const std
 absl::StatusOr<v1::TrialResult> RunAgainst(const v1::Bundle& bundle, const v1::Variant& variant,
                                            const v1::Variant& parent) {
   v1::Trial trial;
+  trial.set_purpose(v1::TRIAL_PURPOSE_ITERATION);
   *trial.mutable_variant() = variant;
   *trial.mutable_parent() = parent;
   trial.set_size(bundle.goal().size());
