@@ -48,8 +48,9 @@ v1::RevisedIteration Unrevised(const v1::Iteration& iteration) {
 
 bool IsOfSanitizer(const v1::TrialFinished& finished) {
   const bool revises_only = !finished.has_iteration() && !finished.has_total_gain() && !finished.has_verification();
+  // What the end of an expedition says of it has a comparison.
   const bool says_so =
-      !finished.revised().empty() && finished.revised(0).has_unsanitized() && !finished.revised(0).unsanitized();
+      !finished.revised().empty() && finished.revised(0).has_unsanitized() && !finished.revised(0).has_over_best();
   return revises_only && (says_so || !finished.result().sanitized_variants().empty());
 }
 

@@ -64,16 +64,17 @@ std::string IterationsText(const Numbers& numbers) {
 }
 
 std::string SanitizedText(const v1::TrialFinished& finished) {
-  std::vector<int> passed, rejected;
+  std::vector<int> passed, rejected, left;
   std::string why;
   for (const v1::RevisedIteration& revised : finished.revised()) {
     const bool kept = revised.verdict() == v1::KEPT;
-    (kept ? passed : rejected).push_back(revised.number());
+    (!kept ? rejected : revised.unsanitized() ? left : passed).push_back(revised.number());
     if (why.empty()) why = kept ? revised.notes() : revised.failure().message();
   }
   std::vector<std::string> parts;
   if (!passed.empty()) parts.push_back(absl::StrCat("it finds nothing in ", IterationsText(passed)));
   if (!rejected.empty()) parts.push_back(absl::StrCat("rejected: ", IterationsText(rejected)));
+  if (!left.empty()) parts.push_back(absl::StrCat("it did not end; next, one by one: ", IterationsText(left)));
   if (!why.empty()) parts.push_back(why);
   return absl::StrCat("      compute-sanitizer: ", absl::StrJoin(parts, "; "));
 }

@@ -23,7 +23,8 @@ constexpr absl::Duration kReconnect = absl::Seconds(30);
 
 // Workers for which this is the same can run the same trials.
 std::string KindOf(const v1::Device& device) {
-  return absl::StrCat(device.kind(), " ", device.label(), "\n", absl::StrJoin(device.bundle_hashes(), " "));
+  return absl::StrCat(device.kind(), " ", device.sanitizer(), " ", device.label(), "\n",
+                      absl::StrJoin(device.bundle_hashes(), " "));
 }
 
 double PricePerHour(const v1::Device& device) {
@@ -115,10 +116,17 @@ int Scheduler::SlotsOf(const CampaignState& campaign, absl::Time now) const {
 }
 
 bool Scheduler::LeavesToOthers(const v1::Worker& worker, const TrialQueue::Key& key, absl::Time now) const {
-  const auto failed = state_.failed_by.find({key.campaign, key.trial});
-  if (failed == state_.failed_by.end() || !failed->second.contains(worker.name())) return false;
   const CampaignState& campaign = *state_.campaigns.at(key.campaign);
   const std::vector<const v1::Worker*> present = state_.workers.Present(now);
+  const bool sanitizes = campaign.open_trials().at(key.trial).planned.purpose() == v1::TRIAL_PURPOSE_SANITIZE;
+  if (sanitizes && !worker.device().sanitizer()) {  // however long the others are busy
+    return std::any_of(present.begin(), present.end(), [&](const v1::Worker* other) {
+      return other->device().sanitizer() && other->state() != v1::WORKER_STATE_SICK &&
+             CanRun(other->device(), campaign.summary(), campaign.space_hash()).ok();
+    });
+  }
+  const auto failed = state_.failed_by.find({key.campaign, key.trial});
+  if (failed == state_.failed_by.end() || !failed->second.contains(worker.name())) return false;
   return std::any_of(present.begin(), present.end(), [&](const v1::Worker* other) {
     return other->state() == v1::WORKER_STATE_IDLE && !failed->second.contains(other->name()) &&
            CanRun(other->device(), campaign.summary(), campaign.space_hash()).ok();

@@ -1,5 +1,6 @@
 #include "orchestrator/core/trial_results.h"
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 
@@ -115,6 +116,14 @@ absl::Status CheckIsOf(const CampaignState& campaign, const v1::TrialPlanned& pl
   if (VariantText(request.variant()) != VariantText(planned.variant())) {
     return BadField("variant", absl::StrCat("the result is of ", Shortened(VariantText(request.variant()), 200),
                                             ", the trial is of ", VariantText(planned.variant())));
+  }
+  if (planned.purpose() == v1::TRIAL_PURPOSE_SANITIZE && request.result().passed_over().empty()) {
+    const auto& found = request.result().sanitized_variants();
+    for (const int number : planned.unsanitized()) {
+      const bool of_this =
+          std::any_of(found.begin(), found.end(), [&](const auto& one) { return one.iteration() == number; });
+      if (!of_this) return BadField("result.sanitized_variants", absl::StrCat("iteration ", number, " is missing"));
+    }
   }
   const v1::Variant parent = planned.has_parent() ? VariantOf(*campaign.Find(planned.parent())) : v1::Variant();
   if (request.has_parent() != planned.has_parent() || VariantText(request.parent()) != VariantText(parent)) {

@@ -43,6 +43,7 @@ void CudaTrialDevice::Describe() {
     warnings_.push_back(
         absl::StrCat("candidates and baselines run with all that this user may: ", cuda_->sandboxing().description()));
   }
+  described_.set_sanitizer(cuda_->has_sanitizer());
   if (!cuda_->has_sanitizer()) {
     warnings_.push_back("compute-sanitizer was not found: variants are kept without it");
   }

@@ -325,7 +325,8 @@ absl::Status SanitizeKept(TrialRun& run) {
     v1::SanitizedVariant& found = *run.result().add_sanitized_variants();
     found.set_iteration(trial.unsanitized(static_cast<int>(i)).iteration());
     if (passed) continue;
-    const absl::StatusOr<Sanitizing> alone = variants.size() == 1 ? together : sanitize(i, i + 1);
+    const bool known = variants.size() == 1 && together.ok() && together->failure->check() != v1::CHECK_TIMEOUT;
+    const absl::StatusOr<Sanitizing> alone = known ? together : sanitize(i, i + 1);
     if (!alone.ok()) return alone.status();
     if (alone->failure) *found.mutable_failure() = *alone->failure;
   }

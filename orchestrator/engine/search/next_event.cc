@@ -300,7 +300,7 @@ v1::Event PlannedSanitizing(const CampaignState& campaign) {
     planned.add_unsanitized(number);
     planned.set_author("pawl");
     planned.set_why("compute-sanitizer runs over what was kept without it");
-    if (planned.unsanitized_size() == kMostAtOnce) break;
+    if (planned.unsanitized_size() == kMostAtOnce || campaign.sanitizes_alone()) break;
   }
   return event;
 }
@@ -531,8 +531,10 @@ std::optional<v1::Event> Decide(const CampaignState& campaign, const Chooser& ch
   };
   if (const v1::Iteration* end = campaign.UncomparedEnd()) return PlannedEnd(campaign, *end);
   if (std::optional<v1::Event> stop = Stop(campaign, budget, now)) return finish(*std::move(stop));
-  if (!has_open(v1::TRIAL_PURPOSE_SANITIZE) && campaign.unsanitized().size() >= kMostUnsanitized) return PlannedSanitizing(campaign);
-  if (!has_open(v1::TRIAL_PURPOSE_TOTAL) && Multiplied(campaign) && campaign.kept_since_total() >= profiles.gates.total_every()) {
+  const bool sanitizes = campaign.unsanitized().size() >= kMostUnsanitized || campaign.sanitizes_alone();
+  if (sanitizes && !has_open(v1::TRIAL_PURPOSE_SANITIZE)) return PlannedSanitizing(campaign);
+  if (!has_open(v1::TRIAL_PURPOSE_TOTAL) && Multiplied(campaign) &&
+      campaign.kept_since_total() >= profiles.gates.total_every()) {
     return PlannedTotal(campaign, /*interim=*/true);
   }
   const int planned = campaign.next_iteration() - campaign.summary().counts().untried();

@@ -416,7 +416,11 @@ void CampaignState::ApplyEnd(const v1::TrialFinished& finished) {
 }
 
 void CampaignState::ApplySanitized(const v1::TrialFinished& finished) {
-  for (const v1::RevisedIteration& revision : finished.revised()) Revise(revision);
+  for (const v1::RevisedIteration& revision : finished.revised()) {
+    Revise(revision);
+    if (revision.unsanitized()) sanitizes_alone_ = true;
+  }
+  if (unsanitized_.empty()) sanitizes_alone_ = false;
   ElectBest();
 }
 

@@ -159,6 +159,8 @@ class CampaignState {
   std::set<int> BuiltOn(int iteration) const;
   // Kept, and compute-sanitizer has not run over them yet.
   const std::set<int>& unsanitized() const { return unsanitized_; }
+  // Workers were lost while it ran over several of them: each is tried by itself.
+  bool sanitizes_alone() const { return sanitizes_alone_; }
   SearchMemo& search_memo() const { return memo_; }
   // That trials of it are measured on; empty before iteration 0 has its result.
   const v1::GpuInfo& gpu() const { return gpu_; }
@@ -359,6 +361,7 @@ class CampaignState {
   int kept_since_total_ = 0;
   std::set<int> paused_for_;
   std::set<int> unsanitized_;
+  bool sanitizes_alone_ = false;
   Moment idle_since_{absl::Time()};
   bool leased_before_ = false;
   double price_per_hour_ = 0;

@@ -12,7 +12,7 @@ namespace {
 v1::Failure Unknown(const std::string& why) {
   v1::Failure failure;
   failure.set_stage(v1::STAGE_VALIDATE);
-  failure.set_check(v1::CHECK_MEMCHECK);
+  failure.set_check(v1::CHECK_TIMEOUT);
   failure.set_message(absl::StrCat("compute-sanitizer could not run over it: ", why));
   return failure;
 }
@@ -20,15 +20,16 @@ v1::Failure Unknown(const std::string& why) {
 }  // namespace
 
 std::vector<v1::RevisedIteration> RejectedWith(const CampaignState& campaign, int iteration, const v1::Failure& failure,
-                                               double value, const Gate& gate) {
+                                               double value, const Gate& gate,
+                                               const std::set<v1::Verdict>& built_on_it) {
   std::vector<v1::RevisedIteration> all;
   const std::set<int> rejected = campaign.BuiltOn(iteration);
   for (const v1::Iteration& other : campaign.iterations()) {
-    if (!rejected.contains(other.number()) || other.verdict() != v1::KEPT) continue;
+    const bool itself = other.number() == iteration;
+    if (!rejected.contains(other.number()) || (!itself && !built_on_it.contains(other.verdict()))) continue;
     const std::string& why = failure.message();
-    const std::string text = other.number() == iteration
-                                 ? why
-                                 : absl::StrCat("it was built on iteration ", iteration, ", which was rejected: ", why);
+    const std::string text =
+        itself ? why : absl::StrCat("it was built on iteration ", iteration, ", which was rejected: ", why);
     v1::RevisedIteration& revised = all.emplace_back(Unrevised(other));
     revised.set_verdict(v1::REJECTED);
     revised.set_reason(absl::StrCat(other.reason(), "; but ", text));
@@ -62,7 +63,11 @@ std::vector<v1::RevisedIteration> JudgeSanitized(const CampaignState& campaign, 
       all[number] = Unrevised(*iteration);
       continue;
     }
-    for (v1::RevisedIteration& rejected : RejectedWith(campaign, number, *failure, 0, gates.For(failure->check()))) {
+    // Too slow for the tools is no fault that others would inherit.
+    const bool fault = failure->check() != v1::CHECK_TIMEOUT;
+    for (v1::RevisedIteration& rejected :
+         RejectedWith(campaign, number, *failure, 0, gates.Get(GateKind::kSanitizer),
+                      fault ? std::set{v1::KEPT, v1::REVERTED} : std::set<v1::Verdict>())) {
       all[rejected.number()] = std::move(rejected);
     }
   }
@@ -76,9 +81,18 @@ std::vector<v1::RevisedIteration> JudgeSanitized(const CampaignState& campaign, 
 
 std::vector<v1::RevisedIteration> UnsanitizedFor(const CampaignState& campaign, const v1::TrialPlanned& planned,
                                                  const std::string& why, const Gates& gates) {
-  v1::TrialResult result;
-  *result.mutable_failure() = Unknown(why);
-  return JudgeSanitized(campaign, planned, result, gates);
+  if (planned.unsanitized_size() == 1) {
+    v1::TrialResult result;
+    *result.mutable_failure() = Unknown(why);
+    return JudgeSanitized(campaign, planned, result, gates);
+  }
+  std::vector<v1::RevisedIteration> unrevised;
+  for (const int number : planned.unsanitized()) {
+    if (!campaign.unsanitized().contains(number)) continue;
+    unrevised.push_back(Unrevised(*campaign.Find(number)));
+    unrevised.back().set_unsanitized(true);
+  }
+  return unrevised;
 }
 
 }  // namespace pawl

@@ -1,6 +1,7 @@
 // What compute-sanitizer found of variants that were kept before it ran.
 #pragma once
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -12,16 +13,18 @@
 
 namespace pawl {
 
-// One that fails is rejected, and so is everything that was built on it. Where the worker has no compute-sanitizer, all
-// stay, with a note.
+// One that fails is rejected, and so is everything that was built on it, also what was reverted: it may have the same
+// fault. One that takes too long is rejected alone. Where the worker has no compute-sanitizer, all stay, with a note.
 std::vector<v1::RevisedIteration> JudgeSanitized(const CampaignState& campaign, const v1::TrialPlanned& planned,
                                                  const v1::TrialResult& result, const Gates& gates = Gates::Default());
-// No worker could run it: nothing is claimed that was not sanitized, so that all of them fail.
+// No worker could run it. Of several, each is tried by itself next; one alone is rejected, since nothing is claimed
+// that was not sanitized.
 std::vector<v1::RevisedIteration> UnsanitizedFor(const CampaignState& campaign, const v1::TrialPlanned& planned,
                                                  const std::string& why, const Gates& gates = Gates::Default());
 
-// The kept iterations among this one and what was built on it, rejected. The first has `failure` itself.
+// This iteration rejected, and what was built on it and has one of these verdicts. The first has `failure` itself.
 std::vector<v1::RevisedIteration> RejectedWith(const CampaignState& campaign, int iteration, const v1::Failure& failure,
-                                               double value, const Gate& gate);
+                                               double value, const Gate& gate,
+                                               const std::set<v1::Verdict>& built_on_it = {v1::KEPT});
 
 }  // namespace pawl

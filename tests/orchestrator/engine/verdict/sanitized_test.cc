@@ -68,6 +68,17 @@ class SanitizedTest : public testing::Test {
     script_.Finish(planned.trial(), result);
   }
 
+  // As where too many workers were lost while they ran it.
+  void PutAside() {
+    const v1::TrialPlanned planned = Plan();
+    v1::Event event;
+    event.mutable_finished()->set_trial(planned.trial());
+    for (v1::RevisedIteration& revised : UnsanitizedFor(script_.state(), planned, "3 workers were lost")) {
+      *event.mutable_finished()->add_revised() = std::move(revised);
+    }
+    script_.Apply(event);
+  }
+
   CampaignScript script_;
   double us_ = 100;
 };
@@ -108,6 +119,16 @@ TEST_F(SanitizedTest, TakesBackWhatWasBuiltOnAFailure) {
   EXPECT_THAT(built_on_it.reason(), HasSubstr("it was built on iteration 3, which was rejected: a hazard"));
   EXPECT_EQ(script_.summary().best(), 2);
   EXPECT_THAT(script_.state().unsanitized(), IsEmpty());
+}
+
+TEST_F(SanitizedTest, SearchesNoFurtherFromWhatWasRevertedOnTopOfAFailure) {
+  for (int i = 0; i < 3; ++i) Keep();
+  EXPECT_EQ(script_.Run(Measured(us_, us_ * 1.2)).verdict(), v1::REVERTED);
+  Keep();
+  Sanitize({{3, v1::CHECK_INITCHECK}});
+  EXPECT_EQ(script_.summary().best(), 2);
+  EXPECT_EQ(script_.state().Find(4)->verdict(), v1::REJECTED);
+  EXPECT_FALSE(script_.state().IsMeasured(*script_.state().Find(4)));
 }
 
 class ShortSanitizedTest : public SanitizedTest {
@@ -151,12 +172,26 @@ TEST_F(ShortSanitizedTest, ClaimsNothingOfWhichAWorkerSaysNothing) {
 TEST_F(ShortSanitizedTest, ClaimsNothingThatWorkersWereLostBy) {
   Keep();
   Keep();
-  const std::vector<v1::RevisedIteration> revised = UnsanitizedFor(script_.state(), Plan(), "3 workers were lost");
-  ASSERT_EQ(revised.size(), 2u);
-  for (const v1::RevisedIteration& one : revised) {
-    EXPECT_EQ(one.verdict(), v1::REJECTED);
-    EXPECT_THAT(one.reason(), HasSubstr("3 workers were lost"));
-  }
+  PutAside();
+  EXPECT_THAT(script_.state().unsanitized(), ElementsAre(1, 2)) << "it may be the fault of one";
+  EXPECT_EQ(script_.summary().best(), 2);
+  PutAside();
+  EXPECT_EQ(script_.state().Find(1)->verdict(), v1::REJECTED);
+  EXPECT_THAT(script_.state().Find(1)->reason(), HasSubstr("3 workers were lost"));
+  EXPECT_EQ(script_.state().Find(2)->verdict(), v1::KEPT) << "nothing was found that it could have inherited";
+  Sanitize();
+  EXPECT_EQ(script_.summary().best(), 2);
+  EXPECT_THAT(script_.state().unsanitized(), IsEmpty());
+  EXPECT_FALSE(script_.state().sanitizes_alone());
+}
+
+TEST_F(ShortSanitizedTest, RejectsNothingThatWasBuiltOnWhatIsTooSlowForTheTools) {
+  Keep();
+  Keep();
+  Sanitize({{1, v1::CHECK_TIMEOUT}});
+  EXPECT_EQ(script_.state().Find(1)->verdict(), v1::REJECTED);
+  EXPECT_EQ(script_.state().Find(1)->failed_gates(0).gate(), "sanitizer");
+  EXPECT_EQ(script_.summary().best(), 2);
 }
 
 class ProposedSanitizedTest : public SanitizedTest {
