@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -30,6 +31,13 @@ struct Step {
   std::set<int64_t> touched = {};       // campaigns that have new events, or that must be looked at
   std::vector<Offer> offers = {};       // leases for those who wait, answered once they are committed
   std::vector<std::string> lines = {};  // for the log, once it is committed
+};
+
+// Results that were applied and are not written yet. They are written with what is decided from them, as long as nobody
+// else changes one of their campaigns: each is in use (LiveState::InUse).
+struct AppliedResults {
+  Step step;
+  std::optional<absl::Status> written;  // absent: not yet
 };
 
 // The only way into the store: events are applied to the state in memory, written in one transaction, and only then

@@ -1,7 +1,8 @@
 // What follows from the events of a campaign: new trials, a pause, or its end. The engine takes milliseconds to decide,
 // so that the thread that committed the events decides without the lock; others don't change the campaign meanwhile
 // (LiveState::InUse). Who can't wait for that puts a copy in its place (LiveState::Own): the decision is dropped, and
-// the same thread makes it again for the copy.
+// the same thread makes it again for the copy. Results are written together with what is decided from them, or before
+// by who can't wait.
 #include <chrono>
 #include <map>
 #include <utility>
@@ -48,7 +49,8 @@ std::vector<OpenDecision> Orchestrator::Open(const std::set<int64_t>& numbers) {
   return opened;
 }
 
-void Orchestrator::Decide(std::vector<OpenDecision> open, std::vector<NextLease> next) {
+void Orchestrator::Decide(std::vector<OpenDecision> open, std::vector<NextLease> next,
+                          const std::shared_ptr<AppliedResults>& results) {
   while (!open.empty() || !next.empty()) {  // Close leaves nobody in `next` where nothing is left to decide
     for (OpenDecision& one : open) {
       if (one.bases) {
@@ -57,15 +59,26 @@ void Orchestrator::Decide(std::vector<OpenDecision> open, std::vector<NextLease>
         one.event = pawl::Decide(*one.campaign, chooser_, one.now, *options_.profiles, one.slots);
       }
     }
-    open = Close(std::move(open), &next);
+    open = Close(std::move(open), &next, results);
   }
 }
 
-std::vector<OpenDecision> Orchestrator::Close(std::vector<OpenDecision> open, std::vector<NextLease>* next) {
+std::vector<OpenDecision> Orchestrator::Close(std::vector<OpenDecision> open, std::vector<NextLease>* next,
+                                              const std::shared_ptr<AppliedResults>& results) {
   std::vector<NextLease> asking = std::exchange(*next, {}), leased;
   Turn turn(&mutex_);
   const bool serving = Serving().ok();
   Step step = Begin();
+  const bool unwritten = results != nullptr && !results->written;
+  if (unwritten) {
+    std::erase(unwritten_, results);
+    step.writes = std::move(results->step.writes);
+    step.touched = std::move(results->step.touched);
+    step.lines = std::move(results->step.lines);
+    if (!serving) results->written = Serving();
+  } else if (results != nullptr && !results->written->ok()) {
+    asking.clear();  // they are told that their results were not written
+  }
   std::set<int64_t> again;
   for (OpenDecision& one : open) {
     state_.deciding.erase(one.number);
@@ -95,13 +108,22 @@ std::vector<OpenDecision> Orchestrator::Close(std::vector<OpenDecision> open, st
   again.insert(step.touched.begin(), step.touched.end());
   scheduler_.OfferTrials(&step);
   open.clear();
-  if (committer_.Commit(&step, turn.deferred()).ok()) {
+  const absl::Status written = committer_.Commit(&step, turn.deferred());
+  if (unwritten) results->written = written;
+  if (written.ok()) {
     open = Open(again);
   } else {  // which is kept in state_.broken
     for (const NextLease& each : leased) each.response->clear_next();
   }
   if (open.empty()) next->clear();
   return open;
+}
+
+absl::Status Orchestrator::WriteResults(Deferred* deferred) {
+  for (const std::shared_ptr<AppliedResults>& results : std::exchange(unwritten_, {})) {
+    results->written = Serving().ok() ? committer_.Commit(&results->step, deferred) : Serving();
+  }
+  return Serving();
 }
 
 void Orchestrator::DecideAfterLoad() {

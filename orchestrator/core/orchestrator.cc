@@ -77,6 +77,7 @@ void Orchestrator::Tick() {
   if (Recover()) DecideAfterLoad();
   Turn turn(&mutex_);
   if (!state_.broken.ok()) return;
+  if (!WriteResults(turn.deferred()).ok()) return;  // a decision may take long
   Step step = Begin();
   scheduler_.EndWaits(step.now, turn.deferred());  // first: who waits is there
   leases_.Expire(&step);
@@ -89,7 +90,9 @@ void Orchestrator::Tick() {
 
 bool Orchestrator::Recover() {
   Turn turn(&mutex_);
-  return !state_.broken.ok() && RecoverFromFailedCommit(store_, bundles_, options_, clock_(), &state_).ok() &&
+  if (state_.broken.ok()) return false;
+  (void)WriteResults(turn.deferred());  // which says that they are lost: they are not in what is read now
+  return RecoverFromFailedCommit(store_, bundles_, options_, clock_(), &state_).ok() &&
          EndLeasesOfOriginal(turn.deferred()).ok();
 }
 

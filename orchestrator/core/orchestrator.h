@@ -124,12 +124,16 @@ class Orchestrator {
 
   // The decisions to be made for those of the campaigns for which there may be one, and that no other thread makes.
   std::vector<OpenDecision> Open(const std::set<int64_t>& numbers) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Makes them, and those that follow. Their trials are leased to `next` first.
-  void Decide(std::vector<OpenDecision> open, std::vector<NextLease> next = {}) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Makes them, and those that follow. Their trials are leased to `next` first. `results` are what they follow from,
+  // where that is not written yet; afterwards it says whether it was.
+  void Decide(std::vector<OpenDecision> open, std::vector<NextLease> next = {},
+              const std::shared_ptr<AppliedResults>& results = nullptr) ABSL_LOCKS_EXCLUDED(mutex_);
   // Commits what was decided where the campaign is still the same, and returns what is to be decided then. Leaves in
   // `next` who may get a trial from that.
-  std::vector<OpenDecision> Close(std::vector<OpenDecision> open, std::vector<NextLease>* next)
-      ABSL_LOCKS_EXCLUDED(mutex_);
+  std::vector<OpenDecision> Close(std::vector<OpenDecision> open, std::vector<NextLease>* next,
+                                  const std::shared_ptr<AppliedResults>& results) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Writes all results that were applied: before one of their campaigns is changed.
+  absl::Status WriteResults(Deferred* deferred) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // What was to be decided when the last process ended, or a commit failed.
   void DecideAfterLoad() ABSL_LOCKS_EXCLUDED(mutex_);
   // Waits a moment for a decision about the campaign, which may last longer. Releases the lock meanwhile.
@@ -144,17 +148,17 @@ class Orchestrator {
   absl::StatusOr<std::shared_ptr<const CampaignState>> Unended(const std::string& field, const std::string& name)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // To be changed. Before anything else of the turn: it may release the lock for a moment.
-  absl::StatusOr<CampaignState*> Steered(const std::string& field, const std::string& name)
+  absl::StatusOr<CampaignState*> Steered(const std::string& field, const std::string& name, Deferred* deferred)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status CancelUnended(int64_t number, const v1::CancelCampaignRequest& request) ABSL_LOCKS_EXCLUDED(mutex_);
   void GiveUpVerifications(Step* step) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::StatusOr<v1::LeaseTrialResponse> LeaseOrWait(const v1::LeaseTrialRequest& request, const LeaseAnswer& answer,
                                                      uint64_t* waiting) ABSL_LOCKS_EXCLUDED(mutex_);
   void CompleteTogether(const std::vector<Completion>& together) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Commits the results, and opens the decisions that follow. Those of campaigns in use are held back, which leaves
+  // Applies the results, and opens the decisions that follow. Those of campaigns in use are held back, which leaves
   // them without an answer.
-  absl::Status CommitTogether(std::vector<CheckedCompletion>* together, std::vector<OpenDecision>* open)
-      ABSL_LOCKS_EXCLUDED(mutex_);
+  std::shared_ptr<AppliedResults> ApplyTogether(std::vector<CheckedCompletion>* together,
+                                                std::vector<OpenDecision>* open) ABSL_LOCKS_EXCLUDED(mutex_);
   // Why the trial of a result is not open.
   absl::Status NotOpen(const LeaseName& lease);
   CheckedCompletion Check(const Completion& completion) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -175,7 +179,8 @@ class Orchestrator {
   Scheduler scheduler_ ABSL_GUARDED_BY(mutex_);
   absl::Duration noted_ ABSL_GUARDED_BY(mutex_);                             // in served time
   std::map<int64_t, std::vector<Completion>> held_ ABSL_GUARDED_BY(mutex_);  // until their campaign is decided
-  SteadyCondition decided_;                                                  // some of the decisions were closed
+  std::vector<std::shared_ptr<AppliedResults>> unwritten_ ABSL_GUARDED_BY(mutex_);
+  SteadyCondition decided_;  // some of the decisions were closed
 
   CompletionQueue completions_;  // last: everything is there when its threads start
 };

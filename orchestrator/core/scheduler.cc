@@ -168,6 +168,7 @@ std::optional<TrialQueue::Key> Scheduler::NextFor(const v1::Worker& worker, absl
 
 void Scheduler::EndWaitsForProposals(Step* step) {
   for (const auto& [number, campaign] : state_.campaigns) {
+    if (state_.InUse(number)) continue;
     const std::optional<absl::Duration> left = WaitsForProposal(*campaign, {step->now, step->served});
     // Nobody could propose while this process was not there.
     const bool interrupted = Between(campaign->idle_since(), state_.loaded_at) >= absl::ZeroDuration();

@@ -180,17 +180,19 @@ void Orchestrator::CompleteTogether(const std::vector<Completion>& together) {
   std::vector<CheckedCompletion> checked;
   for (const Completion& each : together) checked.push_back(Check(each));
   std::vector<OpenDecision> open;
-  const absl::Status committed = CommitTogether(&checked, &open);
+  const std::shared_ptr<AppliedResults> results = ApplyTogether(&checked, &open);
   std::vector<NextLease> next;
   for (CheckedCompletion& each : checked) {
     const v1::CompleteTrialRequest& request = *each.completion->request;
-    // Where nothing was written no answer holds: what was refused may have been for what another had just delivered.
-    if (!committed.ok()) each.answer = committed;
-    if (committed.ok() && each.closed) each.answer = NotOpen(*each.lease);
-    if (!each.held && each.answer.ok() && request.lease_next()) next.push_back({request.worker(), &*each.answer});
+    if (each.answer.ok() && request.lease_next() && !each.closed && !each.held) {
+      next.push_back({request.worker(), &*each.answer});
+    }
   }
-  Decide(std::move(open), std::move(next));
+  Decide(std::move(open), std::move(next), results);
   for (CheckedCompletion& each : checked) {
+    // Where nothing was written no answer holds: what was refused may have been for what another had just delivered.
+    if (!results->written->ok()) each.answer = *results->written;
+    if (results->written->ok() && each.closed) each.answer = NotOpen(*each.lease);
     if (!each.held) each.completion->answer(std::move(each.answer));
   }
 }
@@ -224,19 +226,26 @@ CheckedCompletion Orchestrator::Check(const Completion& completion) {
   return checked;
 }
 
-absl::Status Orchestrator::CommitTogether(std::vector<CheckedCompletion>* together, std::vector<OpenDecision>* open) {
+std::shared_ptr<AppliedResults> Orchestrator::ApplyTogether(std::vector<CheckedCompletion>* together,
+                                                            std::vector<OpenDecision>* open) {
+  auto results = std::make_shared<AppliedResults>();
   Turn turn(&mutex_);
-  if (absl::Status status = Serving(); !status.ok()) return status;
-  Step step = Begin();
+  if (absl::Status status = Serving(); !status.ok()) {
+    results->written = status;
+    return results;
+  }
+  Step& step = results->step = Begin();
   for (CheckedCompletion& each : *together) {
     if (absl::Status status = CompleteOne(&step, &each); !status.ok()) each.answer = status;
   }
   Pass(FaultPoint::kAfterResult);
-  const std::set<int64_t> touched = step.touched;
-  scheduler_.OfferTrials(&step);  // that were given back
-  if (absl::Status status = committer_.Commit(&step, turn.deferred()); !status.ok()) return status;
-  *open = Open(touched);
-  return absl::OkStatus();
+  *open = Open(step.touched);
+  unwritten_.push_back(results);
+  // Others may change those of its campaigns that are not in use, and trials may have been given back.
+  const bool waits = !open->empty() && open->size() == step.touched.size();
+  if (!waits) scheduler_.OfferTrials(&step);
+  if (!waits) (void)WriteResults(turn.deferred());  // a failure is kept in the results
+  return results;
 }
 
 absl::Status Orchestrator::NotOpen(const LeaseName& lease) {

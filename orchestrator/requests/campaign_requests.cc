@@ -43,10 +43,15 @@ absl::StatusOr<std::shared_ptr<const CampaignState>> Orchestrator::Unended(const
   return stored.ok() ? Ended(*stored) : stored.status();
 }
 
-absl::StatusOr<CampaignState*> Orchestrator::Steered(const std::string& field, const std::string& name) {
+absl::StatusOr<CampaignState*> Orchestrator::Steered(const std::string& field, const std::string& name,
+                                                     Deferred* deferred) {
   AwaitDecision(name);
   if (const auto found = Unended(field, name); !found.ok()) return found.status();
-  return &state_.Own(*ParseCampaignName(name));
+  const int64_t number = *ParseCampaignName(name);
+  if (state_.InUse(number)) {
+    if (absl::Status status = WriteResults(deferred); !status.ok()) return status;
+  }
+  return &state_.Own(number);
 }
 
 absl::StatusOr<v1::Campaign> Orchestrator::Get(const v1::GetCampaignRequest& request) {
@@ -83,7 +88,7 @@ absl::StatusOr<v1::Campaign> Orchestrator::Pause(const v1::PauseCampaignRequest&
   if (absl::Status status = CheckText("author", request.author()); !status.ok()) return status;
   {
     Turn turn(&mutex_);
-    absl::StatusOr<CampaignState*> campaign = Steered("name", request.name());
+    absl::StatusOr<CampaignState*> campaign = Steered("name", request.name(), turn.deferred());
     if (!campaign.ok()) return campaign.status();
     if ((*campaign)->summary().state() != v1::PAUSED) {
       Step step = Begin();
@@ -101,7 +106,7 @@ absl::StatusOr<v1::Campaign> Orchestrator::Resume(const v1::ResumeCampaignReques
   if (absl::Status status = CheckText("author", request.author()); !status.ok()) return status;
   {
     Turn turn(&mutex_);
-    absl::StatusOr<CampaignState*> campaign = Steered("name", request.name());
+    absl::StatusOr<CampaignState*> campaign = Steered("name", request.name(), turn.deferred());
     if (!campaign.ok()) return campaign.status();
     if ((*campaign)->summary().state() != v1::PAUSED) {
       v1::ErrorDetail detail;
@@ -132,7 +137,7 @@ absl::StatusOr<v1::Campaign> Orchestrator::Cancel(const v1::CancelCampaignReques
 
 absl::Status Orchestrator::CancelUnended(int64_t number, const v1::CancelCampaignRequest& request) {
   Turn turn(&mutex_);
-  absl::StatusOr<CampaignState*> campaign = Steered("name", request.name());
+  absl::StatusOr<CampaignState*> campaign = Steered("name", request.name(), turn.deferred());
   if (!campaign.ok()) return campaign.status();
   Step step = Begin();
   for (const auto& [trial, open] : (*campaign)->open_trials()) {

@@ -99,7 +99,7 @@ absl::StatusOr<v1::ProposeChangeResponse> Orchestrator::Propose(const v1::Propos
 std::optional<absl::StatusOr<v1::ProposeChangeResponse>> Orchestrator::ProposePatched(
     const v1::ProposeChangeRequest& request, PatchedBest patched) {
   Turn turn(&mutex_);
-  absl::StatusOr<CampaignState*> found = Steered("campaign", request.campaign());
+  absl::StatusOr<CampaignState*> found = Steered("campaign", request.campaign(), turn.deferred());
   if (!found.ok()) return found.status();
   CampaignState& campaign = **found;
   if (request.change().has_source() && patched.best != campaign.PatchBase()) return std::nullopt;
@@ -190,7 +190,7 @@ absl::StatusOr<v1::Situation> Orchestrator::Situation(const v1::GetSituationRequ
   if (unended != nullptr) {
     auto said = situation(*unended, "wait for iteration 0; pawl show shows its progress");
     std::vector<NextLease> nobody;
-    if (!open.empty()) Decide(Close(std::move(open), &nobody));
+    if (!open.empty()) Decide(Close(std::move(open), &nobody, nullptr));
     return said;
   }
   // An ended campaign is read from its events, which may be many: others don't wait for that.

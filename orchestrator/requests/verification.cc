@@ -60,7 +60,7 @@ absl::StatusOr<v1::VerifyIterationResponse> Orchestrator::Verify(const v1::Verif
   if (!loaded.ok()) return loaded.status();
   Turn turn(&mutex_);
   AwaitDecision(CampaignName(name->campaign));
-  if (absl::Status status = Serving(); !status.ok()) return status;
+  if (absl::Status status = WriteResults(turn.deferred()); !status.ok()) return status;
   absl::StatusOr<v1::Campaign> stored = Stored(name->campaign);
   if (!stored.ok()) return stored.status();
   auto found = state_.campaigns.find(name->campaign);

@@ -24,7 +24,7 @@ absl::Status Sick(const std::string& worker) {
 
 absl::StatusOr<v1::RegisterWorkerResponse> Orchestrator::Register(const v1::RegisterWorkerRequest& request) {
   Turn turn(&mutex_);
-  if (absl::Status status = Serving(); !status.ok()) return status;
+  if (absl::Status status = WriteResults(turn.deferred()); !status.ok()) return status;  // leases may be lost
   Step step = Begin();
   absl::StatusOr<StoredWorker> worker = state_.workers.Register(request, step.now);
   if (!worker.ok()) return worker.status();
@@ -144,7 +144,7 @@ absl::StatusOr<v1::PutBlobResponse> Orchestrator::PutBlob(const v1::PutBlobReque
 
 absl::StatusOr<v1::DrainWorkerResponse> Orchestrator::Drain(const v1::DrainWorkerRequest& request) {
   Turn turn(&mutex_);
-  if (absl::Status status = Serving(); !status.ok()) return status;
+  if (absl::Status status = WriteResults(turn.deferred()); !status.ok()) return status;  // leases may be lost
   Step step = Begin();
   if (absl::Status status = state_.workers.Hear(request.worker(), request.instance(), step.now); !status.ok()) {
     return status;
