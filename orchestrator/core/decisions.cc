@@ -15,8 +15,9 @@
 namespace pawl {
 namespace {
 
-// People who steer a campaign wait no longer than this for a decision about it.
-constexpr std::chrono::milliseconds kPatience(20);
+// People who steer a campaign wait no longer than this for a decision about it, or, so that one is ever made, where the
+// last one was dropped.
+constexpr std::chrono::milliseconds kPatience(20), kPatienceAgain(1000);
 constexpr size_t kOpenAtStart = 64;  // decisions at a time, so that trials are leased before the last is made
 
 }  // namespace
@@ -28,8 +29,11 @@ std::vector<OpenDecision> Orchestrator::Open(const std::set<int64_t>& numbers) {
   std::vector<OpenDecision> opened;
   for (int64_t number : numbers) {
     const auto found = state_.campaigns.find(number);
-    // A thread that decides for it will see what has changed.
-    if (found == state_.campaigns.end() || state_.deciding.contains(number)) continue;
+    if (found == state_.campaigns.end()) continue;
+    if (state_.deciding.contains(number)) {  // by a thread that may have begun before, or that decides nothing
+      state_.decide_again.insert(number);
+      continue;
+    }
     const CampaignState& campaign = *found->second;
     OpenDecision open{.number = number, .campaign = found->second, .now = now};
     if (const CampaignState::Proposal* edit = UnappliedEdit(campaign)) {
@@ -82,6 +86,7 @@ std::vector<OpenDecision> Orchestrator::Close(std::vector<OpenDecision> open, st
   std::set<int64_t> again;
   for (OpenDecision& one : open) {
     state_.deciding.erase(one.number);
+    const bool asked_again = state_.decide_again.erase(one.number) > 0;
     if (const auto held = held_.find(one.number); held != held_.end()) {
       for (Completion& completion : held->second) completions_.Add(std::move(completion));
       held_.erase(held);
@@ -93,9 +98,10 @@ std::vector<OpenDecision> Orchestrator::Close(std::vector<OpenDecision> open, st
       committer_.Add(&step, found->second.get(), *std::move(one.event));
     } else if (one.bases) {
       UnappliedEdit(*found->second)->patched = std::move(one.patched);
-    } else {
+    } else if (!asked_again) {
       again.erase(one.number);
     }
+    state_.overtaken.erase(one.number);
   }
   decided_.SignalAll();
   if (!serving) return {};
@@ -152,7 +158,8 @@ void Orchestrator::DecideAfterLoad() {
 
 void Orchestrator::AwaitDecision(const std::string& campaign) {
   const int64_t number = ParseCampaignName(campaign).value_or(0);
-  const auto deadline = std::chrono::steady_clock::now() + kPatience;
+  const auto deadline =
+      std::chrono::steady_clock::now() + (state_.overtaken.contains(number) ? kPatienceAgain : kPatience);
   while (state_.InUse(number) && decided_.WaitUntil(&mutex_, deadline)) {
   }
 }

@@ -134,6 +134,7 @@ void LiveState::Drop(int64_t number) {
   std::erase_if(leases, [&](const auto& lease) { return lease.first.first == number; });
   std::erase_if(failed_by, [&](const auto& failed) { return failed.first.first == number; });
   campaigns.erase(number);
+  overtaken.erase(number);
 }
 
 bool LiveState::InUse(int64_t number) const {
@@ -145,7 +146,10 @@ bool LiveState::InUse(int64_t number) const {
 
 CampaignState& LiveState::Own(int64_t number) {
   std::shared_ptr<CampaignState>& campaign = campaigns.at(number);
-  if (InUse(number)) campaign = campaign->Copy();
+  if (InUse(number)) {
+    campaign = campaign->Copy();
+    overtaken.insert(number);
+  }
   return *campaign;
 }
 
