@@ -1,6 +1,8 @@
 // pawl-service-bench: what the service costs on this machine, apart from GPUs.
 //   pawl-service-bench replay [SECONDS [WORKERS...]]   iterations a second with 1, 4 and 200 replay workers (or others,
 //                                                      in turns: 4 200 4 200), and where the time goes
+//   pawl-service-bench crowd [SECONDS [WORKERS [CAMPAIGNS]]]  how long people and workers wait for an orchestrator with
+//                                                      1,000 workers and 10,000 unfinished campaigns, and its memory
 //   pawl-service-bench idle [WORKERS]                  CPU and memory of an orchestrator on which workers wait
 //   pawl-service-bench history                         `pawl history` of a campaign with 10,000 iterations
 //   pawl-service-bench day [SECONDS [TRIALS]]          memory of an orchestrator over so many trials, spread over that
@@ -162,6 +164,37 @@ class ReplayFleet {
   std::vector<std::thread> threads_;
 };
 
+// How long calls take, in ms.
+class Latencies {
+ public:
+  void Add(double seconds) { ms_.push_back(1e3 * seconds); }
+  // Of the sorted ones: 0.5 is the median.
+  double At(double share) {
+    if (ms_.empty()) return 0;
+    std::sort(ms_.begin(), ms_.end());
+    return ms_[std::min(ms_.size() - 1, static_cast<size_t>(share * static_cast<double>(ms_.size())))];
+  }
+  size_t count() const { return ms_.size(); }
+
+ private:
+  std::vector<double> ms_;
+};
+
+// Lists the workers every 50 ms until it is told to stop.
+void ListWorkersUntil(const std::atomic<bool>& stop, v1::CampaignService::Stub& stub, Latencies* latencies) {
+  while (!stop) {
+    grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(30));
+    v1::ListWorkersResponse response;
+    const double begin = Now();
+    if (grpc::Status status = stub.ListWorkers(&context, {}, &response); !status.ok()) {
+      Die(absl::InternalError(status.error_message()));
+    }
+    latencies->Add(Now() - begin);
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+}
+
 struct Throughput {
   int workers = 0;
   double seconds = 0;
@@ -169,6 +202,7 @@ struct Throughput {
   double cpu_us = 0;    // of this process, in which all of them are
   double together = 0;  // iterations a commit
   double replay_us = 0, complete_us = 0, commit_us = 0, engine_us = 0, bare_rpc_us = 0, bare_commit_us = 0;
+  Latencies list_workers;  // while it runs
   int lost = 0;
 };
 
@@ -270,6 +304,7 @@ Throughput MeasureReplay(int workers, int campaigns, double seconds) {
   const int64_t before = fleet.calls, replay_before = fleet.replay, rpc_before = fleet.rpc;
   const double commits_before = store->commit_seconds();
   const int64_t transactions = store->commits();
+  std::thread looker([&] { ListWorkersUntil(stop, *stub, &result.list_workers); });
   std::this_thread::sleep_for(Seconds(seconds));
   result.seconds = Now() - begin;
   result.iterations = fleet.calls - before;
@@ -280,6 +315,7 @@ Throughput MeasureReplay(int workers, int campaigns, double seconds) {
   result.together = static_cast<double>(result.iterations) / static_cast<double>(store->commits() - transactions);
   stop = true;
   submitter.join();
+  looker.join();
   fleet.Stop();
 
   for (const v1::Campaign& campaign : Must(store->ListCampaigns(INT64_MAX, 100000))) {
@@ -307,17 +343,26 @@ Throughput MeasureReplay(int workers, int campaigns, double seconds) {
 void BenchReplay(double seconds, const std::vector<int>& counts) {
   printf(
       "| replay workers | iterations/s | us an iteration | CPU | replay | complete + next lease | commit | engine "
-      "alone | bare rpc | bare commit | iterations a commit | leases lost |\n"
-      "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n");
+      "alone | bare rpc | bare commit | iterations a commit | leases lost | ListWorkers, ms: median | 95 % | most |\n"
+      "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n");
   // As many for few workers as for many, so that only the workers differ; enough that each always finds a trial.
   const int campaigns = std::max(20, 2 * *std::max_element(counts.begin(), counts.end()));
   for (const int workers : counts) {
-    const Throughput t = MeasureReplay(workers, campaigns, seconds);
-    printf("| %d | %.0f | %.0f | %.0f | %.0f | %.0f | %.0f | %.0f | %.0f | %.0f | %.1f | %d |\n", t.workers,
-           t.iterations / t.seconds, t.seconds / t.iterations * 1e6, t.cpu_us, t.replay_us, t.complete_us, t.commit_us,
-           t.engine_us, t.bare_rpc_us, t.bare_commit_us, t.together, t.lost);
+    Throughput t = MeasureReplay(workers, campaigns, seconds);
+    printf("| %d | %.0f | %.0f | %.0f | %.0f | %.0f | %.0f | %.0f | %.0f | %.0f | %.1f | %d | %.1f | %.1f | %.1f |\n",
+           t.workers, t.iterations / t.seconds, t.seconds / t.iterations * 1e6, t.cpu_us, t.replay_us, t.complete_us,
+           t.commit_us, t.engine_us, t.bare_rpc_us, t.bare_commit_us, t.together, t.lost, t.list_workers.At(0.5),
+           t.list_workers.At(0.95), t.list_workers.At(1));
     fflush(stdout);
   }
+}
+
+double ResidentMb(pid_t pid) {
+  std::ifstream file(absl::StrCat("/proc/", pid, "/status"));
+  for (std::string line; std::getline(file, line);) {
+    if (line.rfind("VmRSS:", 0) == 0) return std::stod(line.substr(6)) / 1024;
+  }
+  return 0;
 }
 
 // A pawl-orchestrator of its own, for what is measured from outside.
@@ -351,13 +396,7 @@ struct Daemon {
     fields >> user >> system;
     return (user + system) / sysconf(_SC_CLK_TCK);
   }
-  double ResidentMb() const {
-    std::ifstream file(absl::StrCat("/proc/", pid, "/status"));
-    for (std::string line; std::getline(file, line);) {
-      if (line.rfind("VmRSS:", 0) == 0) return std::stod(line.substr(6)) / 1024;
-    }
-    return 0;
-  }
+  double ResidentMb() const { return pawl::ResidentMb(pid); }
   std::string socket;
   pid_t pid;
 };
@@ -394,6 +433,64 @@ void BenchIdle(int workers) {
   stop = true;
   for (auto& client : clients) client->StopLeasing();
   for (std::thread& thread : threads) thread.join();
+}
+
+void BenchCrowd(double seconds, int workers, int campaigns) {
+  TemporaryFolder folder("pawl-bench-");
+  const std::filesystem::path root = folder.path();
+  std::unique_ptr<Store> store = Must(Store::Open({.file = root / "pawl.db"}));
+  ServerOptions options;
+  options.listen = absl::StrCat("unix:", (root / "s").string());
+  options.orchestrator.max_unfinished = campaigns;
+  std::unique_ptr<Server> server = Must(Server::Start(*store, options));
+  const v1::Bundle bundle = Attention();
+  auto stub = StubFor(server->address());
+  const double before = ResidentMb(getpid());
+  Latencies submits;
+  for (int i = 0; i < campaigns; ++i) {
+    const double begin = Now();
+    Submit(*stub, bundle, 1);
+    submits.Add(Now() - begin);
+  }
+  const double held = ResidentMb(getpid());
+  ReplayFleet fleet(server->address(), workers);
+  while (fleet.calls < workers) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  std::atomic<bool> stop{false};
+  Latencies lists, pauses;
+  std::thread looker([&] { ListWorkersUntil(stop, *stub, &lists); });
+  const double begin = Now();
+  const int64_t calls = fleet.calls, rpc = fleet.rpc;
+  for (int i = 0; Now() - begin < seconds; ++i) {
+    grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(30));
+    v1::PauseCampaignRequest request;
+    request.set_name(CampaignName(campaigns - i % campaigns));
+    v1::Campaign paused;
+    const double asked = Now();
+    (void)stub->PauseCampaign(&context, request, &paused);
+    pauses.Add(Now() - asked);
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+  const double spent = Now() - begin;
+  const auto iterations = static_cast<double>(fleet.calls - calls);
+  stop = true;
+  looker.join();
+  printf("%d workers, %d unfinished campaigns: %.0f iterations/s, %.0f ms from a result to its answer on average\n",
+         workers, campaigns, iterations / spent, static_cast<double>(fleet.rpc - rpc) / 1e6 / iterations);
+  printf(
+      "memory: %.0f MB with the campaigns, %.1f kB a campaign; %.0f MB with the workers, which are in this process\n",
+      held, 1e3 * (held - before) / campaigns, ResidentMb(getpid()));
+  printf(
+      "| call | calls | ms: least | a quarter | median | three quarters | most |\n"
+      "| --- | --- | --- | --- | --- | --- | --- |\n");
+  const auto row = [](const char* name, Latencies& of) {
+    printf("| %s | %zu | %.1f | %.1f | %.1f | %.1f | %.1f |\n", name, of.count(), of.At(0), of.At(0.25), of.At(0.5),
+           of.At(0.75), of.At(1));
+  };
+  row("SubmitCampaign, before the workers", submits);
+  row("ListWorkers", lists);
+  row("PauseCampaign", pauses);
+  fleet.Stop();
 }
 
 void BenchHistory() {
@@ -539,6 +636,8 @@ int main(int argc, char** argv) {
     if (argc > 3) counts.clear();
     for (int i = 3; i < argc; ++i) counts.push_back(std::max(1, atoi(argv[i])));
     pawl::BenchReplay(argc > 2 ? atof(argv[2]) : 10, counts);
+  } else if (what == "crowd") {
+    pawl::BenchCrowd(argc > 2 ? atof(argv[2]) : 20, argc > 3 ? atoi(argv[3]) : 1000, argc > 4 ? atoi(argv[4]) : 10'000);
   } else if (what == "idle") {
     pawl::BenchIdle(argc > 2 ? atoi(argv[2]) : 200);
   } else if (what == "history") {
@@ -548,7 +647,8 @@ int main(int argc, char** argv) {
     return pawl::BenchDay(argc > 2 ? atof(argv[2]) : 3600, argc > 3 ? atoll(argv[3]) : 288'000) ? 0 : 1;
   } else {
     fprintf(stderr,
-            "usage: pawl-service-bench replay [SECONDS [WORKERS...]] | idle [WORKERS] | history | day [SECONDS "
+            "usage: pawl-service-bench replay [SECONDS [WORKERS...]] | crowd [SECONDS [WORKERS [CAMPAIGNS]]] | idle "
+            "[WORKERS] | history | day [SECONDS "
             "[TRIALS]]\n");
     return 2;
   }

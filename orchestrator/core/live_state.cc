@@ -39,6 +39,7 @@ void AddProposals(const CampaignState& campaign, const Add& add) {
     for (const v1::SourceFile& file : planned.hand_off()) hand_off += static_cast<int64_t>(file.ByteSizeLong());
     if (hand_off > 0) add(campaign.author(), hand_off);
   }
+  if (!campaign.HasEdits()) return;
   for (const v1::Iteration& iteration : campaign.iterations()) {
     if (!iteration.change().has_source()) continue;
     add(iteration.author(), static_cast<int64_t>(campaign.SourceOf(iteration.number()).size()));
@@ -166,9 +167,13 @@ absl::Status CheckHeldBytes(const LiveState& state, const OrchestratorOptions& o
   int64_t all_bytes = bytes, own_bytes = bytes;
   for (const auto& [number, campaign] : state.campaigns) {
     const std::string& other = campaign->summary().bundle_hash();
-    const auto size = static_cast<int64_t>(campaign->bundle().ByteSizeLong());
-    if (all.insert(other).second) all_bytes += size;
-    if (campaign->author() == author && own.insert(other).second) own_bytes += size;
+    const bool new_to_all = all.insert(other).second;
+    const bool new_to_own = campaign->author() == author && own.insert(other).second;
+    if (new_to_all || new_to_own) {  // measuring a bundle takes long
+      const auto size = static_cast<int64_t>(campaign->bundle().ByteSizeLong());
+      all_bytes += new_to_all ? size : 0;
+      own_bytes += new_to_own ? size : 0;
+    }
     AddProposals(*campaign, [&](const std::string& proposer, int64_t proposed) {
       all_bytes += proposed;
       if (proposer == author) own_bytes += proposed;

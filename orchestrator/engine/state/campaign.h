@@ -198,6 +198,8 @@ class CampaignState {
   // The implementation of an iteration: all its files, and what edits made of kernel.toml
   // (kernels/read/implementation.h).
   const std::string& SourceOf(int iteration) const;
+  // It has a source beside the bundle's own.
+  bool HasEdits() const { return !sources_.empty(); }
   // Which of the campaign's sources that is: 0 is the bundle's own, each edit makes the next.
   int SourceIdOf(int iteration) const;
   // The bundle with that source's variables, constraints, scratch, launches and options; its files are those of the
