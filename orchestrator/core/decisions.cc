@@ -29,11 +29,8 @@ std::vector<OpenDecision> Orchestrator::Open(const std::set<int64_t>& numbers) {
   std::vector<OpenDecision> opened;
   for (int64_t number : numbers) {
     const auto found = state_.campaigns.find(number);
-    if (found == state_.campaigns.end()) continue;
-    if (state_.deciding.contains(number)) {  // by a thread that may have begun before, or that decides nothing
-      state_.decide_again.insert(number);
-      continue;
-    }
+    // A thread that decides for it will see what has changed.
+    if (found == state_.campaigns.end() || state_.deciding.contains(number)) continue;
     const CampaignState& campaign = *found->second;
     OpenDecision open{.number = number, .campaign = found->second, .now = now};
     if (const CampaignState::Proposal* edit = UnappliedEdit(campaign)) {
@@ -86,7 +83,6 @@ std::vector<OpenDecision> Orchestrator::Close(std::vector<OpenDecision> open, st
   std::set<int64_t> again;
   for (OpenDecision& one : open) {
     state_.deciding.erase(one.number);
-    const bool asked_again = state_.decide_again.erase(one.number) > 0;
     if (const auto held = held_.find(one.number); held != held_.end()) {
       for (Completion& completion : held->second) completions_.Add(std::move(completion));
       held_.erase(held);
@@ -98,7 +94,7 @@ std::vector<OpenDecision> Orchestrator::Close(std::vector<OpenDecision> open, st
       committer_.Add(&step, found->second.get(), *std::move(one.event));
     } else if (one.bases) {
       UnappliedEdit(*found->second)->patched = std::move(one.patched);
-    } else if (!asked_again) {
+    } else {
       again.erase(one.number);
     }
     state_.overtaken.erase(one.number);

@@ -161,7 +161,6 @@ struct LiveState {
 
   std::map<int64_t, std::shared_ptr<CampaignState>> campaigns;  // unfinished, or with a trial that verifies
   std::map<int64_t, const CampaignState*> deciding;             // campaigns for which a thread decides, as it has them
-  std::set<int64_t> decide_again;                               // of these: when that thread has ended
   std::set<int64_t> overtaken;                                  // the last decision about these was dropped
   std::map<TrialKey, HeldLease> leases;                         // that are out
   std::set<std::string> unconfirmed;                            // workers that never renewed their last lease

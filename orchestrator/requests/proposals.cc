@@ -172,27 +172,15 @@ absl::StatusOr<v1::Situation> Orchestrator::Situation(const v1::GetSituationRequ
                  detail);
   };
   std::shared_ptr<const CampaignState> unended;
-  std::vector<OpenDecision> open;  // nothing is decided, but ranking the changes uses the campaign's memo
   {
-    absl::MutexLock lock(&mutex_);
-    AwaitDecision(request.campaign());
+    Turn turn(&mutex_);
+    // Nobody is told of a result that may still be lost.
+    if (absl::Status status = WriteResults(turn.deferred()); !status.ok()) return status;
     const auto found = Unended("campaign", request.campaign());
     if (!found.ok() && !absl::IsFailedPrecondition(found.status())) return found.status();
-    if (found.ok()) {
-      const int64_t number = *ParseCampaignName(request.campaign());
-      unended = state_.deciding.contains(number) ? (*found)->Copy() : *found;
-      if (unended == *found) {
-        state_.deciding[number] = unended.get();
-        open.push_back({.number = number, .campaign = unended, .now = {clock_()}});
-      }
-    }
+    if (found.ok()) unended = (*found)->Copy();  // ranking the changes uses a memo of its own
   }
-  if (unended != nullptr) {
-    auto said = situation(*unended, "wait for iteration 0; pawl show shows its progress");
-    std::vector<NextLease> nobody;
-    if (!open.empty()) Decide(Close(std::move(open), &nobody, nullptr));
-    return said;
-  }
+  if (unended != nullptr) return situation(*unended, "wait for iteration 0; pawl show shows its progress");
   // An ended campaign is read from its events, which may be many: others don't wait for that.
   absl::StatusOr<StoredCampaign> ended = ReadCampaign(store_, *ParseCampaignName(request.campaign()), &bundles_);
   if (!ended.ok()) return ended.status();

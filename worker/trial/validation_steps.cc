@@ -16,7 +16,7 @@
 namespace pawl {
 namespace {
 
-// Tensors of a size at which racecheck and initcheck run, at most: the tools take memory for each byte of them.
+// Tensors that racecheck and initcheck run over at once, at most: the tools take memory for each byte of them.
 constexpr int64_t kSlowToolsBytes = int64_t{256} << 20;
 constexpr char kNoSanitizer[] = "compute-sanitizer is not installed here";
 constexpr double kSurprise = 10;  // a larger speedup is not believed before it was validated again
@@ -36,6 +36,13 @@ int64_t ContractBytes(const v1::Plan& plan) {
   for (const v1::PlanTensor& tensor : plan.tensors()) {
     if (tensor.role() != v1::TENSOR_ROLE_SCRATCH) bytes += TensorBytes(tensor);
   }
+  return bytes;
+}
+
+// Of all its sizes.
+int64_t InputBytes(const std::vector<BuiltSize>& sizes) {
+  int64_t bytes = 0;
+  for (const BuiltSize& size : sizes) bytes += ContractBytes(size.plan);
   return bytes;
 }
 
@@ -317,18 +324,26 @@ absl::Status SanitizeKept(TrialRun& run) {
     absl::StatusOr<std::unique_ptr<SanitizerRun>> started = run.device.StartSanitizing(sizes, SanitizerTools::kAll);
     return started.ok() ? (*started)->Wait() : started.status();
   };
-  const absl::StatusOr<Sanitizing> together = sanitize(0, variants.size());
-  if (absl::IsCancelled(together.status())) return together.status();
-  // Which of them it was, or whether they take too long or too much memory together only, each shows by itself.
-  const bool passed = together.ok() && !together->failure;
-  for (size_t i = 0; i < variants.size(); ++i) {
-    v1::SanitizedVariant& found = *run.result().add_sanitized_variants();
-    found.set_iteration(trial.unsanitized(static_cast<int>(i)).iteration());
-    if (passed) continue;
-    const bool known = variants.size() == 1 && together.ok() && together->failure->check() != v1::CHECK_TIMEOUT;
-    const absl::StatusOr<Sanitizing> alone = known ? together : sanitize(i, i + 1);
-    if (!alone.ok()) return alone.status();
-    if (alone->failure) *found.mutable_failure() = *alone->failure;
+  for (size_t begin = 0, end = 0; begin < variants.size(); begin = end) {
+    int64_t bytes = InputBytes(variants[begin]);
+    for (end = begin + 1; end < variants.size(); ++end) {
+      bytes += InputBytes(variants[end]);
+      if (bytes > kSlowToolsBytes) break;
+    }
+    const absl::StatusOr<Sanitizing> together = sanitize(begin, end);
+    if (absl::IsCancelled(together.status())) return together.status();
+    // Which of them it was, or whether they take too long or too much memory together only, each shows by itself.
+    const bool passed = together.ok() && !together->failure;
+    const bool one = end == begin + 1;
+    for (size_t i = begin; i < end; ++i) {
+      v1::SanitizedVariant& found = *run.result().add_sanitized_variants();
+      found.set_iteration(trial.unsanitized(static_cast<int>(i)).iteration());
+      if (passed) continue;
+      const bool known = one && together.ok() && together->failure->check() != v1::CHECK_TIMEOUT;
+      const absl::StatusOr<Sanitizing> alone = known ? together : sanitize(i, i + 1);
+      if (!alone.ok()) return alone.status();
+      if (alone->failure) *found.mutable_failure() = *alone->failure;
+    }
   }
   return absl::OkStatus();
 }

@@ -1,10 +1,12 @@
 #include "orchestrator/engine/verdict/sanitized.h"
 
 #include <map>
+#include <optional>
 #include <set>
 
 #include "absl/strings/str_cat.h"
 #include "base/revision/revision.h"
+#include "orchestrator/engine/verdict/rejected.h"
 
 namespace pawl {
 namespace {
@@ -18,27 +20,6 @@ v1::Failure Unknown(const std::string& why) {
 }
 
 }  // namespace
-
-std::vector<v1::RevisedIteration> RejectedWith(const CampaignState& campaign, int iteration, const v1::Failure& failure,
-                                               double value, const Gate& gate,
-                                               const std::set<v1::Verdict>& built_on_it) {
-  std::vector<v1::RevisedIteration> all;
-  const std::set<int> rejected = campaign.BuiltOn(iteration);
-  for (const v1::Iteration& other : campaign.iterations()) {
-    const bool itself = other.number() == iteration;
-    if (!rejected.contains(other.number()) || (!itself && !built_on_it.contains(other.verdict()))) continue;
-    const std::string& why = failure.message();
-    const std::string text =
-        itself ? why : absl::StrCat("it was built on iteration ", iteration, ", which was rejected: ", why);
-    v1::RevisedIteration& revised = all.emplace_back(Unrevised(other));
-    revised.set_verdict(v1::REJECTED);
-    revised.set_reason(absl::StrCat(other.reason(), "; but ", text));
-    *revised.mutable_failure() = failure;
-    revised.mutable_failure()->set_message(text);
-    *revised.mutable_failed_gate() = gate.Failed(value, text);
-  }
-  return all;
-}
 
 std::vector<v1::RevisedIteration> JudgeSanitized(const CampaignState& campaign, const v1::TrialPlanned& planned,
                                                  const v1::TrialResult& result, const Gates& gates) {

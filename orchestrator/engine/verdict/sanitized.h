@@ -1,7 +1,6 @@
 // What compute-sanitizer found of variants that were kept before it ran.
 #pragma once
 
-#include <set>
 #include <string>
 #include <vector>
 
@@ -21,10 +20,5 @@ std::vector<v1::RevisedIteration> JudgeSanitized(const CampaignState& campaign, 
 // that was not sanitized.
 std::vector<v1::RevisedIteration> UnsanitizedFor(const CampaignState& campaign, const v1::TrialPlanned& planned,
                                                  const std::string& why, const Gates& gates = Gates::Default());
-
-// This iteration rejected, and what was built on it and has one of these verdicts. The first has `failure` itself.
-std::vector<v1::RevisedIteration> RejectedWith(const CampaignState& campaign, int iteration, const v1::Failure& failure,
-                                               double value, const Gate& gate,
-                                               const std::set<v1::Verdict>& built_on_it = {v1::KEPT});
 
 }  // namespace pawl

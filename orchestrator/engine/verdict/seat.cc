@@ -12,7 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "orchestrator/engine/state/noise_pool.h"
-#include "orchestrator/engine/verdict/sanitized.h"
+#include "orchestrator/engine/verdict/rejected.h"
 #include "profiles/seat_rule.h"
 
 namespace pawl {

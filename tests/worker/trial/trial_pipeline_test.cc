@@ -1134,6 +1134,13 @@ TEST_F(TrialPipelineTest, RejectsNoKeptVariantForWhatTakesTooLongTogetherOnly) {
   for (const v1::SanitizedVariant& found : result.sanitized_variants()) EXPECT_FALSE(found.has_failure());
 }
 
+TEST_F(TrialPipelineTest, RunsTheSanitizerOverFewerVariantsAtOnceWhereTheirTensorsAreLarge) {
+  (*bundle_.mutable_sizes(0)->mutable_values())["N"] = 1 << 26;
+  Sanitize({64, 32});
+  EXPECT_EQ(Run().sanitized_variants_size(), 2);
+  EXPECT_THAT(gpu_.log, ElementsAre("sanitize hidden hidden small", "sanitize hidden hidden small"));
+}
+
 TEST_F(TrialPipelineTest, BlamesNoKeptVariantForATroubleOfTheSanitizer) {
   Sanitize({64});
   gpu_.faults["sanitize hidden hidden small"] = absl::InternalError("no compute-sanitizer for this driver");

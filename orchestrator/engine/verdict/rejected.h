@@ -1,0 +1,19 @@
+#pragma once
+
+#include <set>
+#include <vector>
+
+#include "orchestrator/engine/state/campaign.h"
+#include "pawl/v1/campaign.pb.h"
+#include "pawl/v1/event.pb.h"
+#include "pawl/v1/evidence.pb.h"
+#include "profiles/gates.h"
+
+namespace pawl {
+
+// This iteration rejected, and what was built on it and has one of these verdicts. The first has `failure` itself.
+std::vector<v1::RevisedIteration> RejectedWith(const CampaignState& campaign, int iteration, const v1::Failure& failure,
+                                               double value, const Gate& gate,
+                                               const std::set<v1::Verdict>& built_on_it = {v1::KEPT});
+
+}  // namespace pawl
