@@ -77,8 +77,8 @@ class RunningHttpServer final : public HttpServer, private httplib::Server {
       return HandlerResponse::Handled;
     });
     const auto handler = [this](const httplib::Request& request, httplib::Response& response) {
-      const HttpRequest read = Read(request);
-      Write(Answer(read), response);
+      if (current_ != nullptr) current_->Took();
+      Write(Answer(Read(request)), response);
     };
     Get("[^]*", handler);
     Post("[^]*", handler);

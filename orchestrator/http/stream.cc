@@ -13,6 +13,8 @@ namespace {
 
 // The largest body, and room for the head of the request.
 constexpr size_t kMostReceived = (4 << 20) + (64 << 10);
+// Of a refused request: for the next of what is left to arrive.
+constexpr std::chrono::seconds kNextOfTheRest(1);
 
 using Clock = std::chrono::steady_clock;
 
@@ -70,6 +72,13 @@ bool HttpStream::Begin() {
 void HttpStream::End() {
   if (ssl_ != nullptr && SSL_is_init_finished(ssl_.get())) SSL_shutdown(ssl_.get());
   ERR_clear_error();
+  if (took_) return;
+  shutdown(socket_, SHUT_WR);
+  buffer_.resize(1 << 16);
+  while (Wait(socket_, POLLIN, std::min(Clock::now() + kNextOfTheRest, request_ends_))) {
+    const ssize_t got = recv(socket_, buffer_.data(), buffer_.size(), 0);
+    if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR)) return;
+  }
 }
 
 HttpStream::Time HttpStream::WriteEnds() const { return std::min(Clock::now() + deadlines_.write, reply_ends_); }

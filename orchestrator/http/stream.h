@@ -24,7 +24,10 @@ class HttpStream final : public httplib::Stream {
 
   // Before anything else. False: it is no TLS that the peer speaks, or too slow.
   bool Begin();
-  // After everything.
+  // The request was read to its end: nothing more is coming.
+  void Took() { took_ = true; }
+  // After everything. What is left of a request that was refused is taken and dropped: a connection closed on it
+  // would be reset, and the peer, still sending, would never read the reply.
   void End();
   // A reply without an end: only each piece must be taken in time.
   void GoOn() { reply_ends_ = std::chrono::steady_clock::time_point::max(); }
@@ -56,6 +59,7 @@ class HttpStream final : public httplib::Stream {
   std::string buffer_;  // read and not asked for yet: the library reads headers byte by byte
   size_t taken_ = 0;
   size_t received_ = 0;
+  bool took_ = false;
 };
 
 }  // namespace pawl

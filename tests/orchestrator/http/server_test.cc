@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <httplib.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -153,6 +154,27 @@ TEST_F(HttpServerTest, RefusesWhatIsTooLargeTooLongOrNoHttp) {
   // Ranges would be put together in memory: it is sent whole.
   EXPECT_EQ(client.Get("/app.css", {{"Range", "bytes=0-1,0-1,0-1"}})->status, 200);
   EXPECT_EQ(client.Get("/")->status, 200);
+}
+
+// A connection closed on what is still being sent would cut off the reply as well.
+TEST_F(HttpServerTest, LetsWhoIsRefusedSendTheRestAndReadWhy) {
+  Start();
+  const int fd = Connect();
+  const std::string head =
+      "POST /api/campaigns HTTP/1.1\r\nHost: localhost\r\nOrigin: http://evil.example\r\n"
+      "Content-Type: application/json\r\nContent-Length: 3000\r\n\r\n";
+  ASSERT_EQ(send(fd, head.data(), head.size(), MSG_NOSIGNAL), static_cast<ssize_t>(head.size()));
+  pollfd reply = {fd, POLLIN, 0};
+  ASSERT_EQ(poll(&reply, 1, 10'000), 1);
+  const std::string piece(1000, ' ');
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(send(fd, piece.data(), piece.size(), MSG_NOSIGNAL), static_cast<ssize_t>(piece.size())) << i;
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+  std::string status(12, '\0');
+  EXPECT_EQ(recv(fd, status.data(), status.size(), 0), static_cast<ssize_t>(status.size()));
+  EXPECT_EQ(status, "HTTP/1.1 403");
+  close(fd);
 }
 
 TEST_F(HttpServerTest, CutsOffWhoTricklesIn) {
