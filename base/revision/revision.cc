@@ -12,6 +12,8 @@ void ReviseIteration(const v1::RevisedIteration& revision, v1::Iteration* iterat
   if (revision.has_over_best()) {
     *iteration->mutable_over_best() = revision.over_best();
     iteration->set_compared_with(revision.compared_with());
+    // What it was compared with is gone.
+    if (revision.over_best().result() == v1::COMPARISON_RESULT_UNSPECIFIED) iteration->clear_over_best();
   }
   if (revision.has_as_candidate()) *iteration->mutable_as_candidate() = revision.as_candidate();
   if (revision.has_candidate_beside_witness()) {

@@ -11,6 +11,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "base/revision/revision.h"
 #include "cli/commands/commands.h"
 #include "cli/connect/flags.h"
 #include "cli/connect/interrupt.h"
@@ -49,6 +50,7 @@ void Print(const v1::BestVariant& best, const v1::Campaign& campaign, const std:
               SpeedupText(iteration.speedup_over_start()).c_str(), OverBaselineText(campaign).c_str());
   std::fputs(SizesText(campaign).c_str(), stdout);
   std::fputs(PortfolioText(campaign).c_str(), stdout);
+  if (const std::string notes = NotesOf(iteration); !notes.empty()) std::printf("notes    %s\n", notes.c_str());
   if (!iteration.build().empty()) std::printf("build    %s\n", iteration.build().c_str());
   if (!iteration.patched_source_hash().empty()) {
     std::printf("source   edited: blob %s\n", iteration.patched_source_hash().c_str());

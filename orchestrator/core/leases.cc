@@ -12,9 +12,9 @@
 namespace pawl {
 namespace {
 
-// The end of a trial that can't be run. `why` is for a verification, `lost` for the others.
-v1::Event PutTrialAside(const CampaignState& campaign, const OpenTrial& open, const std::string& lost,
-                        const std::string& why, const Gates& gates, absl::Time now) {
+// The end of a trial that can't be run.
+v1::Event PutTrialAside(const CampaignState& campaign, const OpenTrial& open, const std::string& why,
+                        const Gates& gates, absl::Time now) {
   v1::Event event;
   v1::TrialFinished& finished = *event.mutable_finished();
   finished.set_trial(open.planned.trial());
@@ -24,11 +24,11 @@ v1::Event PutTrialAside(const CampaignState& campaign, const OpenTrial& open, co
     total.set_iteration(open.planned.iteration());
     total.set_interim(open.planned.interim());
     total.mutable_interval()->set_result(v1::UNCLEAR);
-    total.mutable_interval()->set_reason(lost);
+    total.mutable_interval()->set_reason(why);
   } else if (open.planned.purpose() == v1::TRIAL_PURPOSE_END) {
-    *finished.add_revised() = UncomparedEnd(campaign, open.planned, lost);
+    *finished.add_revised() = UncomparedEnd(campaign, open.planned, why);
   } else if (open.planned.purpose() == v1::TRIAL_PURPOSE_SANITIZE) {
-    for (v1::RevisedIteration& revised : UnsanitizedFor(campaign, open.planned, lost, gates)) {
+    for (v1::RevisedIteration& revised : UnsanitizedFor(campaign, open.planned, why, gates)) {
       *finished.add_revised() = std::move(revised);
     }
   } else if (open.planned.purpose() == v1::TRIAL_PURPOSE_VERIFY) {
@@ -84,6 +84,9 @@ void Leases::Lose(Step* step, TrialKey key, v1::LeaseLost::Reason reason, const 
   const bool too_many_faults = reason == v1::LeaseLost::HOST_FAULT &&
                                open.host_faults >= options_.profiles->gates.Get(GateKind::kPreflight).threshold;
   const bool verifies = open.planned.purpose() == v1::TRIAL_PURPOSE_VERIFY;
+  // It was tried again by somebody who resumed the campaign: it goes on without what can't be sanitized.
+  const bool gives_up = too_many_faults && open.planned.purpose() == v1::TRIAL_PURPOSE_SANITIZE &&
+                        open.host_faults > options_.profiles->gates.Get(GateKind::kPreflight).threshold;
   const bool too_many_killed = reason == v1::LeaseLost::EXPIRED && open.killed >= options_.max_killed;
   const bool starts = open.planned.purpose() == v1::TRIAL_PURPOSE_ITERATION && open.planned.iteration() == 0;
   const auto pause = [&](const std::string& why) {
@@ -97,12 +100,12 @@ void Leases::Lose(Step* step, TrialKey key, v1::LeaseLost::Reason reason, const 
     // Nothing says that it is the candidate's fault, and without a start there is no campaign.
     pause(absl::StrCat(open.killed, " workers were lost while they ran the start variant, the last one ", before.worker,
                        ": see their logs. pawl resume tries it again, pawl cancel ends the campaign"));
-  } else if (too_many_killed || (verifies && too_many_faults)) {
-    const std::string lost = absl::StrCat("put aside: ", open.killed, " workers were lost while running it");
-    const std::string why = too_many_faults ? absl::StrCat("put aside: it failed ", open.host_faults,
-                                                           " times, the last time on ", before.worker, ": ", message)
-                                            : lost;
-    committer_.Add(step, &campaign, PutTrialAside(campaign, open, lost, why, options_.profiles->gates, step->now));
+  } else if (too_many_killed || gives_up || (verifies && too_many_faults)) {
+    const std::string why = too_many_faults
+                                ? absl::StrCat("put aside: it failed ", open.host_faults, " times, the last time on ",
+                                               before.worker, ": ", message)
+                                : absl::StrCat("put aside: ", open.killed, " workers were lost while running it");
+    committer_.Add(step, &campaign, PutTrialAside(campaign, open, why, options_.profiles->gates, step->now));
   } else if (too_many_faults) {
     pause(absl::StrCat("trial ", key.second, " failed ", open.host_faults,
                        " times because of the machine, the last time on ", before.worker, ": ", message,

@@ -27,6 +27,22 @@ std::string KindOf(const v1::Device& device) {
                       absl::StrJoin(device.bundle_hashes(), " "));
 }
 
+// One of its open trials. Nothing is claimed that was not sanitized: those of the sanitizer wait for a device with it.
+absl::Status CanTake(const v1::Device& device, const CampaignState& campaign, int trial) {
+  if (absl::Status can = CanRun(device, campaign.summary(), campaign.space_hash()); !can.ok()) return can;
+  const bool sanitizes = campaign.open_trials().at(trial).planned.purpose() == v1::TRIAL_PURPOSE_SANITIZE;
+  if (!sanitizes || device.sanitizer()) return absl::OkStatus();
+  return absl::FailedPreconditionError("it has no compute-sanitizer, which has to run over kept variants");
+}
+
+// The first of its trials that wait for a worker; without one, whether it can run the campaign at all.
+absl::Status CanTakeNext(const v1::Device& device, const CampaignState& campaign) {
+  for (const auto& [trial, open] : campaign.open_trials()) {
+    if (open.worker.empty()) return CanTake(device, campaign, trial);
+  }
+  return CanRun(device, campaign.summary(), campaign.space_hash());
+}
+
 double PricePerHour(const v1::Device& device) {
   if (device.kind() != v1::DEVICE_KIND_CUDA) return 0;  // a replay costs nothing
   const GpuSpec* spec = FindGpu(device.gpu().name());
@@ -117,19 +133,12 @@ int Scheduler::SlotsOf(const CampaignState& campaign, absl::Time now) const {
 
 bool Scheduler::LeavesToOthers(const v1::Worker& worker, const TrialQueue::Key& key, absl::Time now) const {
   const CampaignState& campaign = *state_.campaigns.at(key.campaign);
-  const std::vector<const v1::Worker*> present = state_.workers.Present(now);
-  const bool sanitizes = campaign.open_trials().at(key.trial).planned.purpose() == v1::TRIAL_PURPOSE_SANITIZE;
-  if (sanitizes && !worker.device().sanitizer()) {  // however long the others are busy
-    return std::any_of(present.begin(), present.end(), [&](const v1::Worker* other) {
-      return other->device().sanitizer() && other->state() != v1::WORKER_STATE_SICK &&
-             CanRun(other->device(), campaign.summary(), campaign.space_hash()).ok();
-    });
-  }
   const auto failed = state_.failed_by.find({key.campaign, key.trial});
   if (failed == state_.failed_by.end() || !failed->second.contains(worker.name())) return false;
+  const std::vector<const v1::Worker*> present = state_.workers.Present(now);
   return std::any_of(present.begin(), present.end(), [&](const v1::Worker* other) {
     return other->state() == v1::WORKER_STATE_IDLE && !failed->second.contains(other->name()) &&
-           CanRun(other->device(), campaign.summary(), campaign.space_hash()).ok();
+           CanTake(other->device(), campaign, key.trial).ok();
   });
 }
 
@@ -159,8 +168,7 @@ std::optional<TrialQueue::Key> Scheduler::NextFor(const v1::Worker& worker, absl
     for (const TrialQueue::Key& key : *keys) {
       if (state_.InUse(key.campaign)) continue;  // it is offered after the decision
       const CampaignState& campaign = *state_.campaigns.at(key.campaign);
-      const bool can = CanRun(device, campaign.summary(), campaign.space_hash()).ok();
-      if (can && !LeavesToOthers(worker, key, now)) return key;
+      if (CanTake(device, campaign, key.trial).ok() && !LeavesToOthers(worker, key, now)) return key;
     }
   }
   return std::nullopt;
@@ -353,7 +361,7 @@ void Scheduler::SayWhatItWaitsFor(const CampaignState& campaign, absl::Time now,
   if (present.empty()) return say(v1::WAITING_FOR_WORKER, "no worker is registered: start pawl-worker");
   std::string why;
   for (const v1::Worker* worker : present) {
-    const absl::Status can = CanRun(worker->device(), campaign.summary(), campaign.space_hash());
+    const absl::Status can = CanTakeNext(worker->device(), campaign);
     if (can.ok()) return say(v1::WAITING_FOR_UNSPECIFIED, "");
     absl::StrAppend(&why, why.empty() ? "" : "; ", worker->name(), " (", worker->device().label(),
                     "): ", std::string(can.message()));

@@ -117,7 +117,7 @@ absl::Status CheckIsOf(const CampaignState& campaign, const v1::TrialPlanned& pl
     return BadField("variant", absl::StrCat("the result is of ", Shortened(VariantText(request.variant()), 200),
                                             ", the trial is of ", VariantText(planned.variant())));
   }
-  if (planned.purpose() == v1::TRIAL_PURPOSE_SANITIZE && request.result().passed_over().empty()) {
+  if (planned.purpose() == v1::TRIAL_PURPOSE_SANITIZE) {
     const auto& found = request.result().sanitized_variants();
     for (const int number : planned.unsanitized()) {
       const bool of_this =

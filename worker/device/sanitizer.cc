@@ -21,7 +21,8 @@
 namespace pawl {
 namespace {
 
-constexpr absl::Duration kSanitizerDeadline = absl::Seconds(60);
+constexpr absl::Duration kSanitizerDeadline = absl::Seconds(60);  // and no less than
+constexpr absl::Duration kSizeDeadline = absl::Seconds(20);       // for each size
 constexpr absl::Duration kLargeSizeDeadline = absl::Seconds(120);
 // racecheck and initcheck slow a kernel down up to a thousand times: they go on to the next size while it is likely to
 // fit into this time, and are killed where one of them did not.
@@ -85,10 +86,10 @@ std::vector<Tool> ToolsOf(SanitizerTools tools) {
   return used;
 }
 
-absl::Duration DeadlineOf(SanitizerTools tools) {
+absl::Duration DeadlineOf(SanitizerTools tools, size_t sizes) {
   switch (tools) {
     case SanitizerTools::kAll:
-      return kSanitizerDeadline;
+      return std::max(kSanitizerDeadline, kSizeDeadline * static_cast<int64_t>(sizes));
     case SanitizerTools::kMemcheck:
       return kLargeSizeDeadline;
     case SanitizerTools::kRaceAndInit:
@@ -108,7 +109,7 @@ class ToolsAtWork : public SanitizerRun {
         command.push_back(absl::StrCat(absl::ToDoubleSeconds(kBetweenSizes)));
       }
       options.argv = device.sandboxing().Tool(command, job_.folder());
-      options.timeout = DeadlineOf(tools);
+      options.timeout = DeadlineOf(tools, job_.items());
       options.stopped = [stopped = device.stopped(), abandoned = abandoned_] {
         return *abandoned || (stopped && stopped());
       };
@@ -129,14 +130,14 @@ class ToolsAtWork : public SanitizerRun {
         continue;
       }
       sanitizing.seconds = std::max(sanitizing.seconds, result->seconds);
-      if (sanitizing.failure) continue;
+      if (sanitizing.failure && sanitizing.failure->check() != v1::CHECK_TIMEOUT) continue;
       sanitizing.called = std::min(sanitizing.called, CalledItems(result->out));
       if (result->ok()) continue;
       const std::optional<std::string> error = FirstSanitizerError(result->out + result->err);
       if (result->timed_out && tools_ == SanitizerTools::kRaceAndInit && !error) continue;  // `called` says it
       if (result->timed_out && tools_ == SanitizerTools::kMemcheck && !error) {
         trouble = absl::DeadlineExceededError(absl::StrCat("compute-sanitizer ", tool.name, " did not end in ",
-                                                           absl::FormatDuration(DeadlineOf(tools_))));
+                                                           absl::FormatDuration(DeadlineOf(tools_, job_.items()))));
         continue;
       }
       // Any other code is the tool's own trouble, never the candidate's.
@@ -145,9 +146,12 @@ class ToolsAtWork : public SanitizerRun {
                                                    result->err.substr(0, 500)));
         continue;
       }
+      if (sanitizing.failure && !error) continue;  // an error says more than a timeout
       sanitizing.failure.emplace();
       sanitizing.failure->set_stage(v1::STAGE_VALIDATE);
-      sanitizing.failure->set_check(error ? tool.check : v1::CHECK_TIMEOUT);
+      // The tools need more memory than the kernel.
+      const bool memory = error && absl::StrContains(*error, "OUT_OF_MEMORY");
+      sanitizing.failure->set_check(memory ? v1::CHECK_OUT_OF_MEMORY : error ? tool.check : v1::CHECK_TIMEOUT);
       sanitizing.failure->set_message(
           absl::StrCat("compute-sanitizer ", tool.name, ": ", error ? *error : EndText(*result)));
     }

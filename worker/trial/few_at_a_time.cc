@@ -9,6 +9,7 @@ std::vector<absl::StatusOr<v1::BuildReply>> FewAtATime::BuildBeside(const std::v
                                                                     const Stopped& stopped) {
   std::vector<absl::StatusOr<v1::BuildReply>> replies;
   for (auto begin = requests.begin(); begin != requests.end();) {
+    absl::MutexLock lock(&building_);
     const auto end = begin + std::min<std::ptrdiff_t>(most_, requests.end() - begin);
     for (absl::StatusOr<v1::BuildReply>& reply : device_.builder().BuildBeside(std::vector(begin, end), stopped)) {
       replies.push_back(std::move(reply));

@@ -3,12 +3,14 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
 #include "worker/build/compiler.h"
 #include "worker/validate/gpu_device.h"
 
 namespace pawl {
 
-// Builds with at most so many of the builder's processes side by side, so that others find some free.
+// Builds with at most so many of the builder's processes side by side, so that others find some free. Thread-safe:
+// several threads that build side by side share them.
 class FewAtATime : public Compiler {
  public:
   FewAtATime(GpuDevice& device, int most) : device_(device), most_(most) {}
@@ -21,6 +23,7 @@ class FewAtATime : public Compiler {
  private:
   GpuDevice& device_;
   const int most_;
+  absl::Mutex building_;
 };
 
 }  // namespace pawl

@@ -23,13 +23,13 @@ FurtherBuild::FurtherBuild(GpuDevice& device, const v1::Bundle& bundle, const Bu
     *goal.mutable_values() = candidate.Find(each.size)->plan.sizes();
     if (std::optional<v1::Size> size = SizeBeside(bundle, goal, SecretSeed())) beside_.push_back(*std::move(size));
   }
+  const auto few = std::make_shared<FewAtATime>(device, kBesideTimedCalls);
   const auto build = [&](std::vector<v1::Size> sizes) {
     const Stopped stopped = [stopped = device.stopped(), abandoned = abandoned_] {
       return *abandoned || (stopped && stopped());
     };
-    return std::async(std::launch::async, [&device, &bundle, &candidate, stopped, sizes = std::move(sizes)] {
-      FewAtATime few(device, kBesideTimedCalls);
-      absl::StatusOr<BuiltVariant> built = BuildVariant(few, bundle, candidate.variant, sizes, device.gpu(), stopped);
+    return std::async(std::launch::async, [&device, &bundle, &candidate, few, stopped, sizes = std::move(sizes)] {
+      absl::StatusOr<BuiltVariant> built = BuildVariant(*few, bundle, candidate.variant, sizes, device.gpu(), stopped);
       if (!built.ok() || built->failure) return built;
       // One that does not build is for those to judge that need it.
       for (const BuiltSize& at : built->sizes) BuildReferenceAhead(device, bundle, at.plan, stopped).IgnoreError();

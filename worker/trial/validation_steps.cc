@@ -310,10 +310,6 @@ absl::Status SanitizeLater(TrialRun& run) {
 absl::Status SanitizeKept(TrialRun& run) {
   const StageWatch watch(run, v1::STAGE_VALIDATE);
   run.Report(v1::STAGE_VALIDATE, "compute-sanitizer over kept variants");
-  if (!run.device.has_sanitizer()) {
-    run.result().set_passed_over(kNoSanitizer);
-    return absl::OkStatus();
-  }
   const v1::Trial& trial = run.build.trial;
   const std::vector<std::vector<BuiltSize>>& variants = run.build.unsanitized;
   const auto sanitize = [&](size_t begin, size_t end) -> absl::StatusOr<Sanitizing> {
@@ -324,6 +320,8 @@ absl::Status SanitizeKept(TrialRun& run) {
     absl::StatusOr<std::unique_ptr<SanitizerRun>> started = run.device.StartSanitizing(sizes, SanitizerTools::kAll);
     return started.ok() ? (*started)->Wait() : started.status();
   };
+  bool ran = false;
+  absl::Status trouble;
   for (size_t begin = 0, end = 0; begin < variants.size(); begin = end) {
     int64_t bytes = InputBytes(variants[begin]);
     for (end = begin + 1; end < variants.size(); ++end) {
@@ -339,13 +337,25 @@ absl::Status SanitizeKept(TrialRun& run) {
       v1::SanitizedVariant& found = *run.result().add_sanitized_variants();
       found.set_iteration(trial.unsanitized(static_cast<int>(i)).iteration());
       if (passed) continue;
+      run.Report(v1::STAGE_VALIDATE, absl::StrCat("compute-sanitizer over iteration ", found.iteration(), " alone"));
       const bool known = one && together.ok() && together->failure->check() != v1::CHECK_TIMEOUT;
       const absl::StatusOr<Sanitizing> alone = known ? together : sanitize(i, i + 1);
-      if (!alone.ok()) return alone.status();
-      if (alone->failure) *found.mutable_failure() = *alone->failure;
+      if (absl::IsCancelled(alone.status())) return alone.status();
+      if (!alone.ok()) {
+        trouble = alone.status();
+        found.mutable_failure()->set_stage(v1::STAGE_VALIDATE);
+        found.mutable_failure()->set_check(v1::CHECK_TIMEOUT);
+        found.mutable_failure()->set_message(
+            absl::StrCat("compute-sanitizer could not run over it: ", trouble.message()));
+      } else if (alone->failure) {
+        *found.mutable_failure() = *alone->failure;
+      }
+      ran |= alone.ok();
     }
+    ran |= passed;
   }
-  return absl::OkStatus();
+  // Where it ran over none of them, it may be this machine's fault.
+  return ran ? absl::OkStatus() : trouble;
 }
 
 absl::Status SanitizeLargeSizes(TrialRun& run) {

@@ -533,6 +533,8 @@ std::optional<v1::Event> Decide(const CampaignState& campaign, const Chooser& ch
   if (std::optional<v1::Event> stop = Stop(campaign, budget, now)) return finish(*std::move(stop));
   const bool sanitizes = campaign.unsanitized().size() >= kMostUnsanitized || campaign.sanitizes_alone();
   if (sanitizes && !has_open(v1::TRIAL_PURPOSE_SANITIZE)) return PlannedSanitizing(campaign);
+  // What is built on these may have to be taken back with them.
+  if (campaign.unsanitized().size() >= 2 * kMostUnsanitized) return std::nullopt;
   if (!has_open(v1::TRIAL_PURPOSE_TOTAL) && Multiplied(campaign) &&
       campaign.kept_since_total() >= profiles.gates.total_every()) {
     return PlannedTotal(campaign, /*interim=*/true);

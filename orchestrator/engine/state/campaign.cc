@@ -374,6 +374,14 @@ bool CampaignState::IsComparedWithBest(int iteration) const {
   });
 }
 
+std::set<int> CampaignState::DescendedFrom(int iteration) const {
+  std::set<int> descended = {iteration};
+  for (const v1::Iteration& other : iterations_) {  // a parent was judged before
+    if (other.has_parent() && descended.contains(other.parent())) descended.insert(other.number());
+  }
+  return descended;
+}
+
 std::set<int> CampaignState::BuiltOn(int iteration) const {
   std::set<int> built = {iteration};
   // What a variant was compared with may have been judged after it.
@@ -417,10 +425,13 @@ void CampaignState::ApplyEnd(const v1::TrialFinished& finished) {
 
 void CampaignState::ApplySanitized(const v1::TrialFinished& finished) {
   for (const v1::RevisedIteration& revision : finished.revised()) {
+    const v1::Iteration* before = Find(revision.number());
+    const bool kept = before != nullptr && before->verdict() == v1::KEPT;
+    // What others were measured against is gone.
+    if (kept && revision.verdict() != v1::KEPT) reverts_in_a_row_ = 0;
     Revise(revision);
     if (revision.unsanitized()) sanitizes_alone_ = true;
   }
-  if (unsanitized_.empty()) sanitizes_alone_ = false;
   ElectBest();
 }
 
@@ -429,6 +440,7 @@ void CampaignState::NoteUnsanitized(const v1::Iteration& iteration) {
     unsanitized_.insert(iteration.number());
   } else {
     unsanitized_.erase(iteration.number());
+    if (unsanitized_.empty()) sanitizes_alone_ = false;
   }
 }
 

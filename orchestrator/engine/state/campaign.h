@@ -155,7 +155,9 @@ class CampaignState {
   bool HasTwins() const { return !same_code_.empty(); }
   // An expedition that seems to be faster than the best variant, and neither was nor is compared with it; null: none.
   const v1::Iteration* UncomparedEnd() const;
-  // The iteration and all that descend from it, or were kept for being faster than one of these.
+  // The iteration and all that descend from it.
+  std::set<int> DescendedFrom(int iteration) const;
+  // The same, and what was judged by a comparison with one of these.
   std::set<int> BuiltOn(int iteration) const;
   // Kept, and compute-sanitizer has not run over them yet.
   const std::set<int>& unsanitized() const { return unsanitized_; }

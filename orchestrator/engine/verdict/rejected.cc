@@ -8,13 +8,13 @@
 namespace pawl {
 
 std::vector<v1::RevisedIteration> RejectedWith(const CampaignState& campaign, int iteration, const v1::Failure& failure,
-                                               double value, const Gate& gate,
-                                               const std::set<v1::Verdict>& built_on_it) {
+                                               double value, const Gate& gate, const std::set<int>& built_on_it,
+                                               const std::set<v1::Verdict>& verdicts) {
   std::vector<v1::RevisedIteration> all;
-  const std::set<int> rejected = campaign.BuiltOn(iteration);
   for (const v1::Iteration& other : campaign.iterations()) {
     const bool itself = other.number() == iteration;
-    if (!rejected.contains(other.number()) || (!itself && !built_on_it.contains(other.verdict()))) continue;
+    const bool with_it = built_on_it.contains(other.number()) && verdicts.contains(other.verdict());
+    if (!itself && !with_it) continue;
     const std::string& why = failure.message();
     const std::string text =
         itself ? why : absl::StrCat("it was built on iteration ", iteration, ", which was rejected: ", why);

@@ -11,9 +11,9 @@
 
 namespace pawl {
 
-// This iteration rejected, and what was built on it and has one of these verdicts. The first has `failure` itself.
+// This iteration rejected, and with it those of `built_on_it` that have one of these verdicts. It has `failure` itself.
 std::vector<v1::RevisedIteration> RejectedWith(const CampaignState& campaign, int iteration, const v1::Failure& failure,
-                                               double value, const Gate& gate,
-                                               const std::set<v1::Verdict>& built_on_it = {v1::KEPT});
+                                               double value, const Gate& gate, const std::set<int>& built_on_it,
+                                               const std::set<v1::Verdict>& verdicts);
 
 }  // namespace pawl

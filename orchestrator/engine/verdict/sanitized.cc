@@ -19,6 +19,19 @@ v1::Failure Unknown(const std::string& why) {
   return failure;
 }
 
+// A fault of the code, which what was built on it may have as well: too slow or too large for the tools is none.
+bool IsInherited(const v1::Failure& failure) {
+  switch (failure.check()) {
+    case v1::CHECK_MEMCHECK:
+    case v1::CHECK_RACECHECK:
+    case v1::CHECK_INITCHECK:
+    case v1::CHECK_SYNCCHECK:
+      return true;
+    default:
+      return false;
+  }
+}
+
 }  // namespace
 
 std::vector<v1::RevisedIteration> JudgeSanitized(const CampaignState& campaign, const v1::TrialPlanned& planned,
@@ -28,15 +41,11 @@ std::vector<v1::RevisedIteration> JudgeSanitized(const CampaignState& campaign, 
     found[variant.iteration()] = variant.has_failure() ? std::optional(variant.failure()) : std::nullopt;
   }
   std::map<int, v1::RevisedIteration> all;
+  std::set<int> rejected_numbers;
   for (const int number : planned.unsanitized()) {
     const v1::Iteration* iteration = campaign.Find(number);
     if (iteration == nullptr || iteration->verdict() != v1::KEPT || all.contains(number)) continue;
     const auto of_this = found.find(number);
-    if (of_this == found.end() && !result.passed_over().empty()) {
-      all[number] = Unrevised(*iteration);
-      all[number].set_notes(result.passed_over());
-      continue;
-    }
     const std::optional<v1::Failure> failure = of_this != found.end() ? of_this->second
                                                : result.has_failure() ? result.failure()
                                                                       : Unknown("the worker said nothing of it");
@@ -44,13 +53,21 @@ std::vector<v1::RevisedIteration> JudgeSanitized(const CampaignState& campaign, 
       all[number] = Unrevised(*iteration);
       continue;
     }
-    // Too slow for the tools is no fault that others would inherit.
-    const bool fault = failure->check() != v1::CHECK_TIMEOUT;
-    for (v1::RevisedIteration& rejected :
-         RejectedWith(campaign, number, *failure, 0, gates.Get(GateKind::kSanitizer),
-                      fault ? std::set{v1::KEPT, v1::REVERTED} : std::set<v1::Verdict>())) {
+    const std::set<int> heirs = IsInherited(*failure) ? campaign.DescendedFrom(number) : std::set<int>();
+    for (v1::RevisedIteration& rejected : RejectedWith(campaign, number, *failure, 0, gates.Get(GateKind::kSanitizer),
+                                                       heirs, {v1::KEPT, v1::REVERTED})) {
+      rejected_numbers.insert(rejected.number());
       all[rejected.number()] = std::move(rejected);
     }
+  }
+  // What was not kept because of one of these is compared with the best again.
+  for (const v1::Iteration& other : campaign.iterations()) {
+    const bool lost = other.verdict() == v1::REVERTED && other.has_over_best() &&
+                      rejected_numbers.contains(other.compared_with()) && !all.contains(other.number());
+    if (!lost) continue;
+    v1::RevisedIteration& revised = all[other.number()] = Unrevised(other);
+    revised.mutable_over_best();
+    revised.set_compared_with(other.compared_with());
   }
   std::vector<v1::RevisedIteration> revised;
   for (auto& [number, one] : all) {

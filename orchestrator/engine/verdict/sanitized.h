@@ -12,8 +12,9 @@
 
 namespace pawl {
 
-// One that fails is rejected, and so is everything that was built on it, also what was reverted: it may have the same
-// fault. One that takes too long is rejected alone. Where the worker has no compute-sanitizer, all stay, with a note.
+// One that fails is rejected, and so is everything that descends from it, also what was reverted: it may have the same
+// fault. One that takes too long, or too much memory, is rejected alone. What was reverted for being slower than one of
+// these is compared with the best again.
 std::vector<v1::RevisedIteration> JudgeSanitized(const CampaignState& campaign, const v1::TrialPlanned& planned,
                                                  const v1::TrialResult& result, const Gates& gates = Gates::Default());
 // No worker could run it. Of several, each is tried by itself next; one alone is rejected, since nothing is claimed

@@ -196,7 +196,7 @@ std::vector<v1::RevisedIteration> RejectedForSeat(const CampaignState& campaign,
   failure.set_stage(v1::STAGE_MEASURE);
   failure.set_check(v1::CHECK_SEAT);
   failure.set_message(why);
-  return RejectedWith(campaign, parent, failure, slower, gate);
+  return RejectedWith(campaign, parent, failure, slower, gate, campaign.BuiltOn(parent), {v1::KEPT});
 }
 
 // Whether the parent could not be timed without this candidate; nothing: that was not tried. An end of an expedition

@@ -10,6 +10,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "base/hash/hash.h"
+#include "base/revision/revision.h"
 #include "kernels/variable_values.h"
 #include "orchestrator/engine/state/noise_pool.h"
 #include "orchestrator/engine/verdict/seat.h"
@@ -557,13 +558,12 @@ v1::TotalGain JudgeTotal(const CampaignState& campaign, const v1::TrialPlanned& 
 v1::RevisedIteration UncomparedEnd(const CampaignState& campaign, const v1::TrialPlanned& planned,
                                    const std::string& why) {
   const v1::Iteration& end = *campaign.Find(planned.iteration());
-  v1::RevisedIteration revised;
-  revised.set_number(end.number());
-  revised.set_verdict(v1::REVERTED);
-  revised.set_reason(
-      absl::StrCat(end.reason(), "; it could not be compared with iteration ", planned.parent(), ": ", why));
-  revised.set_speedup_over_start(end.speedup_over_start());
-  revised.set_speedup_over_baseline(end.speedup_over_baseline());
+  v1::RevisedIteration revised = Unrevised(end);
+  if (end.verdict() != v1::REJECTED) {
+    revised.set_verdict(v1::REVERTED);
+    revised.set_reason(
+        absl::StrCat(end.reason(), "; it could not be compared with iteration ", planned.parent(), ": ", why));
+  }
   revised.mutable_over_best()->set_result(v1::UNCLEAR);
   revised.mutable_over_best()->set_reason(why);
   revised.set_compared_with(planned.parent());
@@ -572,6 +572,9 @@ v1::RevisedIteration UncomparedEnd(const CampaignState& campaign, const v1::Tria
 
 v1::RevisedIteration JudgeEnd(const CampaignState& campaign, const v1::TrialPlanned& planned,
                               const v1::TrialResult& result, const Gates& gates) {
+  // By what another trial found meanwhile.
+  const bool rejected = campaign.Find(planned.iteration())->verdict() == v1::REJECTED;
+  if (rejected) return UncomparedEnd(campaign, planned, "it was rejected meanwhile");
   if (result.has_failure()) {
     v1::RevisedIteration wrong = UncomparedEnd(campaign, planned, result.failure().message());
     if (result.failure().check() != v1::CHECK_UNSTEADY) {  // it was found wrong: no step begins from it

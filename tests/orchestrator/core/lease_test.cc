@@ -276,6 +276,59 @@ TEST(LeaseTest, LeavesATrialThatAMachineCouldNotRunToOthers) {
   EXPECT_TRUE(alone.Lease()->has_trial()) << "nobody else can run it";
 }
 
+// A campaign that is done but for compute-sanitizer, which has to run over iteration 1.
+std::string ToBeSanitized(World& world, ScriptedWorker& worker) {
+  v1::CampaignSpec spec;
+  spec.mutable_budget()->set_iterations(1);
+  const std::string campaign = world.Submit(spec);
+  EXPECT_TRUE(worker.Complete(worker.MustLease()).ok());
+  const Measure faster = [](const v1::Trial& trial) {
+    v1::TrialResult result = EverythingHelps(trial);
+    result.set_sanitize_later(true);
+    return result;
+  };
+  EXPECT_TRUE(worker.Complete(worker.MustLease(), faster).ok());
+  EXPECT_EQ(world.Get(campaign).best(), 1);
+  return campaign;
+}
+
+v1::Device WithSanitizer() {
+  v1::Device device = MadeDevice();
+  device.set_sanitizer(true);
+  return device;
+}
+
+TEST(LeaseTest, LetsTheSanitizersTrialWaitForAWorkerThatHasIt) {
+  World world;
+  ScriptedWorker worker(world, "a", WithSanitizer());
+  const std::string campaign = ToBeSanitized(world, worker);
+  ASSERT_TRUE(worker.Drain(/*gone=*/true).ok());
+  ScriptedWorker without(world, "b");
+  EXPECT_FALSE(without.Lease()->has_trial());
+  EXPECT_THAT(world.Get(campaign).message(), HasSubstr("it has no compute-sanitizer"));
+  EXPECT_EQ(world.Get(campaign).waiting_for(), v1::WAITING_FOR_DEVICE);
+  ScriptedWorker again(world, "c", WithSanitizer());
+  EXPECT_EQ(again.MustLease().trial().purpose(), v1::TRIAL_PURPOSE_SANITIZE);
+}
+
+TEST(LeaseTest, GoesOnWithoutWhatCanNotBeSanitizedOnceItWasResumed) {
+  World world;
+  ScriptedWorker worker(world, "a", WithSanitizer());
+  const std::string campaign = ToBeSanitized(world, worker);
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_TRUE(worker.HostFault(worker.MustLease().lease(), "compute-sanitizer died of signal 11").ok());
+  }
+  ASSERT_EQ(world.Get(campaign).state(), v1::PAUSED) << "it may be the machine";
+  v1::ResumeCampaignRequest resume;
+  resume.set_name(campaign);
+  ASSERT_TRUE(world->Resume(resume).ok());
+  ASSERT_TRUE(worker.HostFault(worker.MustLease().lease(), "compute-sanitizer died of signal 11").ok());
+  EXPECT_EQ(world.Get(campaign).state(), v1::FINISHED);
+  const v1::Iteration unchecked = world.Iterations(campaign).back();
+  EXPECT_EQ(unchecked.verdict(), v1::REJECTED);
+  EXPECT_THAT(unchecked.reason(), HasSubstr("compute-sanitizer died of signal 11"));
+}
+
 TEST(LeaseTest, PausesACampaignAfterThreeHostFaultsOfOneTrial) {
   World world;
   const std::string campaign = world.Submit();

@@ -1147,12 +1147,30 @@ TEST_F(TrialPipelineTest, BlamesNoKeptVariantForATroubleOfTheSanitizer) {
   EXPECT_EQ(RunToFault(), "no compute-sanitizer for this driver");
 }
 
-TEST_F(TrialPipelineTest, PassesOverKeptVariantsWithoutASanitizer) {
+TEST_F(TrialPipelineTest, RejectsTheOneKeptVariantThatTheSanitizerCanNotRunOver) {
+  Sanitize({64, 32});
+  gpu_.sanitize = [](const std::vector<const BuiltSize*>& sizes) -> absl::StatusOr<Sanitizing> {
+    const bool has_32 = std::any_of(sizes.begin(), sizes.end(), [](const BuiltSize* size) {
+      return size->cubin != nullptr && absl::StrContains(*size->cubin, "-DTILE=32");
+    });
+    if (has_32) return absl::InternalError("compute-sanitizer died of signal 11");
+    return Sanitizing();
+  };
+  const v1::TrialResult result = Run();
+  ASSERT_EQ(result.sanitized_variants_size(), 2);
+  EXPECT_FALSE(result.sanitized_variants(0).has_failure());
+  const v1::Failure& failure = result.sanitized_variants(1).failure();
+  EXPECT_EQ(failure.check(), v1::CHECK_TIMEOUT) << "nothing that others could inherit";
+  EXPECT_EQ(failure.message(), "compute-sanitizer could not run over it: compute-sanitizer died of signal 11");
+}
+
+TEST_F(TrialPipelineTest, ClaimsNothingOfKeptVariantsWithoutASanitizer) {
   Sanitize({64});
   gpu_.sanitizer_installed = false;
-  const v1::TrialResult result = Run();
-  EXPECT_EQ(result.passed_over(), "compute-sanitizer is not installed here");
-  EXPECT_EQ(result.sanitized_variants_size(), 0);
+  gpu_.sanitize = [](const std::vector<const BuiltSize*>&) -> absl::StatusOr<Sanitizing> {
+    return absl::UnavailableError("compute-sanitizer was not found");
+  };
+  EXPECT_EQ(RunToFault(), "compute-sanitizer was not found");
 }
 
 TEST_F(TrialPipelineTest, SanitizesWhatItBuiltForTheTrialThatKeptIt) {

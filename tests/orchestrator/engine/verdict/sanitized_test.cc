@@ -5,7 +5,10 @@
 
 #include <functional>
 #include <map>
+#include <utility>
+#include <vector>
 
+#include "base/revision/revision.h"
 #include "tests/orchestrator/engine/campaign_script.h"
 
 namespace pawl {
@@ -17,7 +20,7 @@ using ::testing::IsEmpty;
 
 v1::Bundle ManyVariants() {
   v1::Bundle bundle = TinyBundle();
-  for (const int value : {8, 16, 32}) bundle.mutable_variables(1)->add_values(value);
+  for (const int value : {8, 16, 32, 64, 128}) bundle.mutable_variables(1)->add_values(value);
   bundle.clear_constraints();
   return bundle;
 }
@@ -146,19 +149,6 @@ TEST_F(ShortSanitizedTest, ComesBeforeTheCampaignClaimsItsBest) {
   EXPECT_EQ(end->ended().state(), v1::FINISHED);
 }
 
-TEST_F(ShortSanitizedTest, KeepsWithANoteWhatAWorkerWithoutASanitizerPassesOver) {
-  Keep();
-  Keep();
-  const v1::TrialPlanned planned = Plan();
-  script_.Lease(planned.trial());
-  v1::TrialResult result;
-  result.set_passed_over("compute-sanitizer is not installed here");
-  script_.Finish(planned.trial(), result);
-  EXPECT_EQ(script_.summary().best(), 2);
-  EXPECT_EQ(script_.state().Find(2)->notes(), "compute-sanitizer is not installed here");
-  EXPECT_THAT(script_.state().unsanitized(), IsEmpty());
-}
-
 TEST_F(ShortSanitizedTest, ClaimsNothingOfWhichAWorkerSaysNothing) {
   Keep();
   Keep();
@@ -192,6 +182,129 @@ TEST_F(ShortSanitizedTest, RejectsNothingThatWasBuiltOnWhatIsTooSlowForTheTools)
   EXPECT_EQ(script_.state().Find(1)->verdict(), v1::REJECTED);
   EXPECT_EQ(script_.state().Find(1)->failed_gates(0).gate(), "sanitizer");
   EXPECT_EQ(script_.summary().best(), 2);
+}
+
+// While iteration 1, a change of the start, is measured, 2 and its child 3 are kept. 1 has to be compared with 3.
+class RivalSanitizedTest : public SanitizedTest {
+ protected:
+  RivalSanitizedTest() : SanitizedTest(Spec(3)) {
+    for (int i = 0; i < 2; ++i) EXPECT_TRUE(script_.Decide(NeighbourChooser(), 2));
+    for (const int trial : {2, 3}) script_.Lease(trial);
+    EXPECT_EQ(FinishLater(3, 100, 80).verdict(), v1::KEPT);
+    EXPECT_TRUE(script_.Decide(NeighbourChooser(), 2));
+    script_.Lease(4);
+    EXPECT_EQ(FinishLater(4, 80, 40).verdict(), v1::KEPT);
+    EXPECT_EQ(FinishLater(2, 100, 30).verdict(), v1::REVERTED);
+    const std::optional<v1::Event> end = script_.Decide();
+    EXPECT_TRUE(end && end->planned().purpose() == v1::TRIAL_PURPOSE_END);
+    end_ = end ? end->planned().trial() : 0;
+    script_.Lease(end_);
+  }
+  v1::Iteration FinishLater(int trial, double parent_us, double us) {
+    v1::TrialResult result = Measured(parent_us, us);
+    result.set_sanitize_later(true);
+    return script_.Finish(trial, result);
+  }
+
+  int end_ = 0;  // the trial that compares them
+};
+
+TEST_F(RivalSanitizedTest, RejectsNothingThatWasOnlyComparedWithAFailure) {
+  EXPECT_EQ(FinishLater(end_, 40, 45).verdict(), v1::REVERTED);
+  Sanitize({{3, v1::CHECK_RACECHECK}});
+  EXPECT_EQ(script_.summary().best(), 2);
+  EXPECT_EQ(script_.state().Find(1)->verdict(), v1::REVERTED) << script_.state().Find(1)->reason();
+  const std::optional<v1::Event> next = script_.Decide();
+  ASSERT_TRUE(next);
+  EXPECT_EQ(next->planned().purpose(), v1::TRIAL_PURPOSE_END) << "it is compared with what is the best now";
+  EXPECT_EQ(next->planned().iteration(), 1);
+  EXPECT_EQ(next->planned().parent(), 2);
+}
+
+TEST_F(RivalSanitizedTest, KeepsWhatBeatAFailureWithoutDescendingFromIt) {
+  EXPECT_EQ(FinishLater(end_, 40, 30).verdict(), v1::KEPT);
+  Sanitize({{2, v1::CHECK_RACECHECK}});
+  EXPECT_EQ(script_.state().Find(3)->verdict(), v1::REJECTED) << "it descends from 2";
+  EXPECT_EQ(script_.summary().best(), 1);
+  EXPECT_THAT(script_.state().unsanitized(), IsEmpty());
+}
+
+TEST_F(RivalSanitizedTest, BringsBackNothingThatWasRejectedWhileItWasCompared) {
+  v1::Event planned;
+  planned.mutable_planned()->set_trial(99);
+  planned.mutable_planned()->set_purpose(v1::TRIAL_PURPOSE_SANITIZE);
+  planned.mutable_planned()->set_iteration(3);
+  planned.mutable_planned()->add_unsanitized(3);
+  script_.Apply(planned);
+  v1::Event event;
+  event.mutable_finished()->set_trial(99);
+  v1::RevisedIteration& rejected = *event.mutable_finished()->add_revised();
+  rejected = Unrevised(*script_.state().Find(1));
+  rejected.set_verdict(v1::REJECTED);
+  rejected.set_unsanitized(false);
+  script_.Apply(event);
+  ASSERT_EQ(script_.state().Find(1)->verdict(), v1::REJECTED);
+  EXPECT_EQ(FinishLater(end_, 40, 30).verdict(), v1::REJECTED);
+  EXPECT_EQ(script_.summary().best(), 3);
+}
+
+class PatientSanitizedTest : public SanitizedTest {
+ protected:
+  static v1::CampaignSpec TwoInARow() {
+    v1::CampaignSpec spec = Spec();
+    spec.mutable_budget()->set_reverts_in_a_row(2);
+    return spec;
+  }
+  PatientSanitizedTest() : SanitizedTest(TwoInARow()) {}
+};
+
+TEST_F(PatientSanitizedTest, GoesOnWhereWhatOthersWereMeasuredAgainstIsGone) {
+  Keep();
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(script_.Run(Measured(us_, us_ * 1.2)).verdict(), v1::REVERTED);
+  Sanitize({{1, v1::CHECK_RACECHECK}});
+  EXPECT_EQ(script_.summary().best(), 0);
+  const std::optional<v1::Event> next = script_.Decide();
+  ASSERT_TRUE(next && next->has_planned()) << (next ? next->ShortDebugString() : "nothing");
+  EXPECT_EQ(next->planned().parent(), 0);
+}
+
+TEST_F(SanitizedTest, IsDoneWhereTheLastOfThemIsTakenBackByAnother) {
+  for (int i = 0; i < 4; ++i) Keep();
+  PutAside();
+  ASSERT_TRUE(script_.state().sanitizes_alone());
+  for (int i = 0; i < 3; ++i) Sanitize();
+  EXPECT_THAT(script_.state().unsanitized(), ElementsAre(4));
+  const v1::TrialPlanned planned = Plan();
+  v1::Event event;  // as of the seat
+  event.mutable_finished()->set_trial(planned.trial());
+  *event.mutable_finished()->add_revised() = Unrevised(*script_.state().Find(4));
+  event.mutable_finished()->mutable_revised(0)->set_verdict(v1::REJECTED);
+  script_.Apply(event);
+  EXPECT_FALSE(script_.state().sanitizes_alone());
+  const std::optional<v1::Event> next = script_.Decide();
+  ASSERT_TRUE(next);
+  EXPECT_NE(next->event_case(), v1::Event::EVENT_NOT_SET);
+}
+
+TEST_F(SanitizedTest, BuildsOnNoMoreThanEightWhileItWaitsForTheTools) {
+  for (int i = 0; i < 4; ++i) Keep();
+  ASSERT_EQ(Plan().unsanitized_size(), 4);
+  while (script_.state().unsanitized().size() < 8) {
+    const std::optional<v1::Event> next = script_.Decide(NeighbourChooser(), 2);
+    ASSERT_TRUE(next && next->has_planned());
+    if (next->planned().purpose() == v1::TRIAL_PURPOSE_TOTAL) {
+      script_.FinishTotal(Measured(100, us_));
+      continue;
+    }
+    const int trial = next->planned().trial();
+    script_.Lease(trial);
+    v1::TrialResult result = Measured(us_, us_ * 0.9);
+    us_ *= 0.9;
+    result.set_sanitize_later(true);
+    ASSERT_EQ(script_.Finish(trial, result).verdict(), v1::KEPT);
+  }
+  const std::optional<v1::Event> next = script_.Decide(NeighbourChooser(), 2);
+  EXPECT_FALSE(next) << next->ShortDebugString();
 }
 
 class ProposedSanitizedTest : public SanitizedTest {
