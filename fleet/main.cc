@@ -18,6 +18,7 @@
 #include "base/channel/address.h"
 #include "base/options/help_format.h"
 #include "base/options/layered_options.h"
+#include "base/streams/standard_streams.h"
 #include "fleet/controller.h"
 #include "fleet/service_client.h"
 #include "fleet/slurm.h"
@@ -203,6 +204,7 @@ int Run(int argc, char** argv) {
 }  // namespace pawl
 
 int main(int argc, char** argv) {
+  pawl::PrepareStreams();
   try {
     return pawl::Run(argc, argv);
   } catch (const std::exception& error) {

@@ -92,7 +92,8 @@ int64_t SpaceSize(const v1::Bundle& bundle) {
   return size;
 }
 
-absl::Status VisitAllowed(const v1::Bundle& bundle, const std::function<bool(const std::vector<int32_t>&)>& visit) {
+absl::Status VisitAllowed(const v1::Bundle& bundle, const std::function<bool(const std::vector<int32_t>&)>& visit,
+                          int64_t most) {
   if (SpaceSize(bundle) > kMaxSpace) {
     return absl::ResourceExhaustedError(absl::StrCat("the space has more than ", kMaxSpace,
                                                      " variants: remove values or variables, constraints don't help"));
@@ -102,10 +103,16 @@ absl::Status VisitAllowed(const v1::Bundle& bundle, const std::function<bool(con
   const size_t count = bundle.variables_size();
   std::vector<int32_t> assignment(count);
   std::vector<int> position(count, -1);
+  int64_t steps = 0;
   // A prefix that a constraint forbids is not extended.
   const auto allowed = [&](size_t depth) -> absl::StatusOr<bool> {
+    if (++steps > most) {
+      return absl::ResourceExhaustedError(absl::StrCat("there are more combinations than can be looked at in ", most,
+                                                       " steps: remove values or variables"));
+    }
     for (BoundConstraint& constraint : *constraints) {
       if (constraint.last != depth) continue;
+      ++steps;
       absl::StatusOr<bool> holds = constraint.Holds(assignment);
       if (!holds.ok()) {
         return absl::InvalidArgumentError(absl::StrCat(holds.status().message(), " at ",
@@ -140,12 +147,15 @@ absl::Status VisitAllowed(const v1::Bundle& bundle, const std::function<bool(con
   }
 }
 
-absl::StatusOr<int64_t> CountAllowed(const v1::Bundle& bundle) {
+absl::StatusOr<int64_t> CountAllowed(const v1::Bundle& bundle, int64_t most) {
   int64_t allowed = 0;
-  absl::Status status = VisitAllowed(bundle, [&](const std::vector<int32_t>&) {
-    ++allowed;
-    return true;
-  });
+  absl::Status status = VisitAllowed(
+      bundle,
+      [&](const std::vector<int32_t>&) {
+        ++allowed;
+        return true;
+      },
+      most);
   if (!status.ok()) return status;
   return allowed;
 }

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
@@ -24,10 +25,12 @@ int64_t SpaceSize(const v1::Bundle& bundle);
 
 // Calls `visit` for each allowed variant, in a fixed order: the last variable changes fastest, values in the order of
 // their list. Stops early when it answers false. An error when a constraint can't be evaluated or the space is over
-// kMaxSpace.
-absl::Status VisitAllowed(const v1::Bundle& bundle, const std::function<bool(const std::vector<int32_t>&)>& visit);
+// kMaxSpace; RESOURCE_EXHAUSTED also after `most` steps: there may be many combinations of which none is allowed.
+inline constexpr int64_t kUnlimited = std::numeric_limits<int64_t>::max();
+absl::Status VisitAllowed(const v1::Bundle& bundle, const std::function<bool(const std::vector<int32_t>&)>& visit,
+                          int64_t most = kUnlimited);
 
-absl::StatusOr<int64_t> CountAllowed(const v1::Bundle& bundle);
+absl::StatusOr<int64_t> CountAllowed(const v1::Bundle& bundle, int64_t most = kUnlimited);
 absl::StatusOr<std::vector<v1::Variant>> AllowedVariants(const v1::Bundle& bundle);
 
 // An error when the variant lacks a variable, has one too many, or a value that is not in its list. A constraint over

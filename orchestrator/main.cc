@@ -3,9 +3,11 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <sysexits.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <atomic>
+#include <chrono>
 #include <cstdio>
 #include <exception>
 #include <filesystem>
@@ -18,6 +20,7 @@
 #include "base/faults/fault_point.h"
 #include "base/options/help_format.h"
 #include "base/options/layered_options.h"
+#include "base/streams/standard_streams.h"
 #include "db/backup.h"
 #include "orchestrator/archive/retention.h"
 #include "orchestrator/rpc/server.h"
@@ -167,14 +170,18 @@ int Serve(Store& store, const Flags& flags, const sigset_t& signals) {
     signal = sigtimedwait(&signals, nullptr, &kLook);
   }
   spdlog::info("signal {}: draining; a second signal exits at once", signal);
-  std::atomic<bool> forced = false;
+  std::atomic<bool> forced = false, ended = false;
   std::thread second([&] {
     int again = 0;
     sigwait(&signals, &again);
     forced = true;
+    // A request may compute for long. What was answered is on the disk.
+    for (int i = 0; i < 20 && !ended; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    if (!ended) _exit(1);
   });
   (*server)->Drain(kDrainPatience, [&] { return forced.load() || !store.Check().ok(); });
   server->reset();
+  ended = true;
   spdlog::info("ended");
   if (!forced) pthread_kill(second.native_handle(), SIGTERM);
   second.join();
@@ -328,6 +335,7 @@ int Run(int argc, char** argv) {
 }  // namespace pawl
 
 int main(int argc, char** argv) {
+  pawl::PrepareStreams();
   setenv("GRPC_VERBOSITY", "NONE", /*replace=*/0);  // its errors come back as statuses, which are told in one line
   try {
     return pawl::Run(argc, argv);

@@ -1,5 +1,6 @@
 #include "cli/output/files.h"
 
+#include <unistd.h>
 #include <zlib.h>
 
 #include <cerrno>
@@ -19,16 +20,23 @@ constexpr size_t kMaxPatch = 1 << 20;
 }  // namespace
 
 absl::Status WriteTextFile(const std::filesystem::path& file, const std::string& text) {
-  const std::filesystem::path beside = file.string() + ".new";
+  std::error_code error;
+  // What a link leads to; where that is no file but a device or a pipe, it is written to and not replaced.
+  const bool there = std::filesystem::exists(file, error);
+  const bool replaced = !there || std::filesystem::is_regular_file(file, error);
+  std::filesystem::path target = there ? std::filesystem::canonical(file, error) : file;
+  if (error) target = file;
+  const std::filesystem::path written =
+      replaced ? absl::StrCat(target.string(), ".", getpid(), ".new") : target.string();
   errno = 0;
-  std::ofstream out(beside, std::ios::binary | std::ios::trunc);
+  std::ofstream out(written, std::ios::binary | std::ios::trunc);
   out << text;
   out.close();
-  std::error_code error(out ? 0 : errno, std::generic_category());
-  if (out) std::filesystem::rename(beside, file, error);
+  error = std::error_code(out ? 0 : errno, std::generic_category());
+  if (out && replaced) std::filesystem::rename(written, target, error);
   if (out && !error) return absl::OkStatus();
   std::error_code ignored;
-  std::filesystem::remove(beside, ignored);
+  if (replaced) std::filesystem::remove(written, ignored);
   return absl::PermissionDeniedError(absl::StrCat("can't write ", file.string(), ": ", error.message()));
 }
 

@@ -162,8 +162,10 @@ void CheckConstraints(Reading& reading) {
   }
   int64_t allowed = 0;
   // One is enough, but each must be judged: a constraint that divides by zero somewhere is a mistake too.
-  constexpr int64_t kJudged = 100'000;
-  const absl::Status status = VisitAllowed(bundle, [&](const std::vector<int32_t>&) { return ++allowed < kJudged; });
+  constexpr int64_t kJudged = 100'000, kSteps = 2'000'000;
+  const absl::Status status = VisitAllowed(
+      bundle, [&](const std::vector<int32_t>&) { return ++allowed < kJudged; }, kSteps);
+  if (absl::IsResourceExhausted(status)) return;  // as far as it was judged, and the start is allowed or was told
   const int line = reading.constraints.empty() ? 1 : reading.constraints.front().line;
   if (!status.ok() && start_allowed) {
     int at = line;

@@ -1,5 +1,6 @@
 #include "orchestrator/http/sent_bundles.h"
 
+#include "absl/strings/str_cat.h"
 #include "agent/campaigns/campaigns.h"
 #include "base/names/utf8.h"
 #include "kernels/bundle_message.h"
@@ -10,6 +11,8 @@
 
 namespace pawl {
 namespace {
+
+constexpr int64_t kMostSteps = 2'000'000;  // a second or so
 
 absl::StatusOr<BundleReading> ReadSent(const BundleSource& source) {
   if (!source.folder.empty()) {
@@ -72,7 +75,12 @@ absl::StatusOr<v1::CheckReport> SentBundles::Check(const BundleSource& source, c
     return report;
   }
   report.set_space(SpaceSize(bundle));
-  report.set_allowed(CountAllowed(bundle).value_or(0));
+  // Others wait for this process.
+  const absl::StatusOr<int64_t> allowed = CountAllowed(bundle, kMostSteps);
+  report.set_allowed(allowed.value_or(0));
+  if (!allowed.ok()) {
+    report.add_warnings(absl::StrCat("allowed variants were not counted: ", std::string(allowed.status().message())));
+  }
   report.add_warnings("not compiled: the orchestrator has no compiler; `pawl check` and `pawl mcp` compile it");
   const GpuSpec* named = gpu.empty() ? nullptr : FindGpu(gpu);
   if (!gpu.empty() && named == nullptr) return absl::InvalidArgumentError("gpu: there is no file on this GPU");

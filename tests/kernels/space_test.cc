@@ -86,6 +86,16 @@ TEST(SpaceTest, RefusesSpacesThatAreTooLargeWithoutListingThem) {
   EXPECT_EQ(CountAllowed(bundle).status().code(), absl::StatusCode::kResourceExhausted);
 }
 
+TEST(SpaceTest, GivesUpWhereConstraintsAllowNothingForLong) {
+  v1::Bundle bundle;
+  for (int i = 0; i < 9; ++i) AddVariable("V" + std::to_string(i), 10, bundle);
+  bundle.add_constraints()->set_that("V8 == 1000");
+  const absl::Status status = VisitAllowed(
+      bundle, [](const std::vector<int32_t>&) { return true; }, 10'000);
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted) << status;
+  EXPECT_EQ(CountAllowed(bundle, 10'000).status().code(), absl::StatusCode::kResourceExhausted);
+}
+
 TEST(SpaceTest, CountsWhatItWillNotHold) {
   v1::Bundle bundle;
   AddVariable("A", 500, bundle);

@@ -17,6 +17,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/synchronization/mutex.h"
 #include "base/faults/fault_point.h"
+#include "base/streams/standard_streams.h"
 #include "profiles/profile_set.h"
 #include "worker/host/machine.h"
 #include "worker/lease/device_crew.h"
@@ -207,6 +208,7 @@ int Main(const WorkerOptions& options) {
 }  // namespace pawl
 
 int main(int argc, char** argv) {
+  pawl::PrepareStreams();
   setenv("GRPC_VERBOSITY", "NONE", /*replace=*/0);  // its errors come back as statuses, which are logged
   int exit_code = 0;
   const std::optional<pawl::WorkerOptions> options = pawl::ReadWorkerOptions(argc, argv, PAWL_VERSION, &exit_code);

@@ -97,7 +97,8 @@ class Pipe:
 
 
 def error_reply(kind, message):
-    return {"error": {"kind": kind, "message": " ".join(str(message).split())[:1000]}}
+    text = " ".join(str(message).split())[:1000]
+    return {"error": {"kind": kind, "message": text.encode("utf-8", "replace").decode()}}
 
 
 # Shared memory.

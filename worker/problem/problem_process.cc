@@ -68,7 +68,9 @@ double NumberOf(const nlohmann::json& object, const char* key) {
 }
 
 absl::Status BrokenAnswer(const nlohmann::json& reply) {
-  return absl::InternalError(absl::StrCat("pawl_problem.py gave no answer that fits: ", reply.dump().substr(0, 200)));
+  return absl::InvalidArgumentError(
+      absl::StrCat("problem.py's process gave no answer that fits: ", reply.dump().substr(0, 200),
+                   "; does problem.py change modules of Python, or write where its process answers?"));
 }
 
 // What lies beside problem.py.

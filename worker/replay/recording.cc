@@ -21,6 +21,9 @@ namespace {
 
 namespace json = google::protobuf::util;
 
+// Bytes, unpacked.
+constexpr size_t kMostInHeader = 64 << 20, kMostInRecording = 1 << 30;
+
 std::string ToLine(const google::protobuf::Message& message) {
   std::string line;
   (void)json::MessageToJsonString(message, &line);  // fails on Any and such only, which recordings lack
@@ -29,16 +32,25 @@ std::string ToLine(const google::protobuf::Message& message) {
 }
 
 absl::StatusOr<std::string> ReadText(const std::filesystem::path& file, bool first_line = false) {
+  std::error_code error;
+  if (std::filesystem::exists(file, error) && !std::filesystem::is_regular_file(file, error)) {
+    return absl::InvalidArgumentError(absl::StrCat(file.string(), " is no file; expected a recording (.jsonl.gz)"));
+  }
   gzFile in = gzopen(file.c_str(), "rb");  // reads plain files too
   if (in == nullptr) return absl::NotFoundError(absl::StrCat(file.string(), ": ", strerror(errno)));
+  const size_t most = first_line ? kMostInHeader : kMostInRecording;
   std::string text;
   char block[1 << 16];
   int read;
-  while ((read = gzread(in, block, sizeof(block))) > 0) {
+  while (text.size() <= most && (read = gzread(in, block, sizeof(block))) > 0) {
     text.append(block, read);
     if (first_line && memchr(block, '\n', read) != nullptr) break;
   }
   const int closed = gzclose(in);
+  if (text.size() > most) {
+    return absl::InvalidArgumentError(absl::StrCat(file.string(), " has more than ", most >> 20, " MB unpacked",
+                                                   first_line ? " in its first line" : "", ": it is no recording"));
+  }
   if (read < 0 || closed != Z_OK)
     return absl::DataLossError(absl::StrCat(file.string(), " is damaged: it does not unpack"));
   return text;

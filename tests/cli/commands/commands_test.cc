@@ -84,6 +84,16 @@ TEST_F(CommandsTest, ShowHelpWithAnExampleEach) {
   }
 }
 
+TEST_F(CommandsTest, FailWhereWhatTheyPrintIsLost) {
+  ProcessOptions options;
+  options.argv = {"/bin/sh", "-c", BuiltProgram("pawl") + " help > /dev/full"};
+  options.timeout = absl::Seconds(60);
+  const absl::StatusOr<ProcessResult> result = RunProcess(options);
+  ASSERT_TRUE(result.ok());
+  EXPECT_EQ(result->exit_code, 1);
+  EXPECT_THAT(result->err, HasSubstr("could not be written"));
+}
+
 TEST_F(CommandsTest, AnswerWrongUsageWithTwo) {
   for (const std::vector<std::string>& wrong :
        std::vector<std::vector<std::string>>{{"history"},

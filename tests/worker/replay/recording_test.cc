@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <google/protobuf/util/message_differencer.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <fstream>
 #include <limits>
@@ -103,6 +104,15 @@ TEST_F(RecordingTest, ReplacesTheFileThatIsThereAndLeavesNothingBeside) {
   ASSERT_TRUE(WriteRecording(file_, recording).ok());
   EXPECT_TRUE(ReadRecording(file_).ok());
   EXPECT_EQ(std::distance(fs::directory_iterator(folder_.path()), fs::directory_iterator()), 1);
+}
+
+TEST_F(RecordingTest, WaitsForNoPipeAndReadsNoDevice) {
+  const fs::path pipe = folder_.path() / "pipe.jsonl.gz";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  for (const fs::path& file : {pipe, fs::path("/dev/zero")}) {
+    EXPECT_THAT(std::string(ReadRecording(file).status().message()), HasSubstr("expected a recording")) << file;
+    EXPECT_FALSE(ReadRecordingHeader(file).ok());
+  }
 }
 
 TEST_F(RecordingTest, SaysThatItCantBeWritten) {
