@@ -19,6 +19,7 @@ ALLOWED = {
     "base/hash": [],
     "base/names": [],
     "base/revision": [],
+    "base/streams": [],
     "base/sync": [],
     "base/text": [],
     "base/toml": [],
