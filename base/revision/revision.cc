@@ -1,5 +1,7 @@
 #include "base/revision/revision.h"
 
+#include <algorithm>
+
 namespace pawl {
 
 void ReviseIteration(const v1::RevisedIteration& revision, v1::Iteration* iteration) {
@@ -51,8 +53,9 @@ v1::RevisedIteration Unrevised(const v1::Iteration& iteration) {
 bool IsOfSanitizer(const v1::TrialFinished& finished) {
   const bool revises_only = !finished.has_iteration() && !finished.has_total_gain() && !finished.has_verification();
   // What the end of an expedition says of it has a comparison.
-  const bool says_so =
-      !finished.revised().empty() && finished.revised(0).has_unsanitized() && !finished.revised(0).has_over_best();
+  const bool says_so = std::any_of(finished.revised().begin(), finished.revised().end(), [](const auto& revised) {
+    return revised.has_unsanitized() && revised.over_best().result() == v1::COMPARISON_RESULT_UNSPECIFIED;
+  });
   return revises_only && (says_so || !finished.result().sanitized_variants().empty());
 }
 

@@ -121,7 +121,8 @@ std::string Daemon::Obituary() {
   if (!end_ && HasEnded(pid_)) Stop(absl::ZeroDuration());
   const std::string end = end_ ? EndText(*end_) : "is running";
   const std::string said = Tail(options_.log, log_start_);
-  return absl::StrCat(options_.program, " ", end, said.empty() ? "" : ":\n", said);
+  const std::string silent = absl::StrCat("; its log says nothing, is that disk full? ", options_.log.string());
+  return absl::StrCat(options_.program, " ", end, !said.empty() ? ":\n" : end_ ? silent : "", said);
 }
 
 }  // namespace pawl

@@ -1,12 +1,15 @@
 #include "cli/output/files.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <fstream>
+#include <iterator>
 #include <memory>
 
 #include "absl/strings/str_cat.h"
@@ -16,6 +19,16 @@ namespace pawl {
 namespace {
 
 constexpr size_t kMaxPatch = 1 << 20;
+constexpr int kStreams[] = {STDOUT_FILENO, STDERR_FILENO};
+
+// `--output /dev/stdout` with the output led to a file.
+bool IsStandardStream(const std::filesystem::path& file) {
+  struct stat own, other;
+  if (stat(file.c_str(), &own) != 0) return false;
+  return std::any_of(std::begin(kStreams), std::end(kStreams), [&](int stream) {
+    return fstat(stream, &other) == 0 && own.st_dev == other.st_dev && own.st_ino == other.st_ino;
+  });
+}
 
 }  // namespace
 
@@ -23,13 +36,14 @@ absl::Status WriteTextFile(const std::filesystem::path& file, const std::string&
   std::error_code error;
   // What a link leads to; where that is no file but a device or a pipe, it is written to and not replaced.
   const bool there = std::filesystem::exists(file, error);
-  const bool replaced = !there || std::filesystem::is_regular_file(file, error);
   std::filesystem::path target = there ? std::filesystem::canonical(file, error) : file;
+  const bool replaced =
+      !there || (!error && std::filesystem::is_regular_file(target, error) && !IsStandardStream(target));
   if (error) target = file;
   const std::filesystem::path written =
       replaced ? absl::StrCat(target.string(), ".", getpid(), ".new") : target.string();
   errno = 0;
-  std::ofstream out(written, std::ios::binary | std::ios::trunc);
+  std::ofstream out(written, std::ios::binary | (replaced ? std::ios::trunc : std::ios::app));
   out << text;
   out.close();
   error = std::error_code(out ? 0 : errno, std::generic_category());

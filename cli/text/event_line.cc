@@ -64,16 +64,18 @@ std::string IterationsText(const Numbers& numbers) {
 }
 
 std::string SanitizedText(const v1::TrialFinished& finished) {
-  std::vector<int> passed, rejected, left;
+  std::vector<int> passed, rejected, left, again;
   std::string why;
   for (const v1::RevisedIteration& revised : finished.revised()) {
     const bool kept = revised.verdict() == v1::KEPT;
-    (!kept ? rejected : revised.unsanitized() ? left : passed).push_back(revised.number());
+    const bool reverted = revised.verdict() == v1::REVERTED;  // beside one that is rejected
+    (reverted ? again : !kept ? rejected : revised.unsanitized() ? left : passed).push_back(revised.number());
     if (why.empty()) why = kept ? revised.notes() : revised.failure().message();
   }
   std::vector<std::string> parts;
   if (!passed.empty()) parts.push_back(absl::StrCat("it finds nothing in ", IterationsText(passed)));
   if (!rejected.empty()) parts.push_back(absl::StrCat("rejected: ", IterationsText(rejected)));
+  if (!again.empty()) parts.push_back(absl::StrCat("to be compared with the best again: ", IterationsText(again)));
   if (!left.empty()) parts.push_back(absl::StrCat("it did not end; next, one by one: ", IterationsText(left)));
   if (!why.empty()) parts.push_back(why);
   return absl::StrCat("      compute-sanitizer: ", absl::StrJoin(parts, "; "));

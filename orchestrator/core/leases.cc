@@ -85,8 +85,9 @@ void Leases::Lose(Step* step, TrialKey key, v1::LeaseLost::Reason reason, const 
                                open.host_faults >= options_.profiles->gates.Get(GateKind::kPreflight).threshold;
   const bool verifies = open.planned.purpose() == v1::TRIAL_PURPOSE_VERIFY;
   // It was tried again by somebody who resumed the campaign: it goes on without what can't be sanitized.
-  const bool gives_up = too_many_faults && open.planned.purpose() == v1::TRIAL_PURPOSE_SANITIZE &&
-                        open.host_faults > options_.profiles->gates.Get(GateKind::kPreflight).threshold;
+  const bool sanitizes = open.planned.purpose() == v1::TRIAL_PURPOSE_SANITIZE;
+  const bool resumed = open.host_faults > options_.profiles->gates.Get(GateKind::kPreflight).threshold;
+  const bool gives_up = too_many_faults && sanitizes && (resumed || campaign.sanitizes_alone());
   const bool too_many_killed = reason == v1::LeaseLost::EXPIRED && open.killed >= options_.max_killed;
   const bool starts = open.planned.purpose() == v1::TRIAL_PURPOSE_ITERATION && open.planned.iteration() == 0;
   const auto pause = [&](const std::string& why) {
@@ -109,7 +110,9 @@ void Leases::Lose(Step* step, TrialKey key, v1::LeaseLost::Reason reason, const 
   } else if (too_many_faults) {
     pause(absl::StrCat("trial ", key.second, " failed ", open.host_faults,
                        " times because of the machine, the last time on ", before.worker, ": ", message,
-                       ". pawl resume continues the campaign"));
+                       sanitizes
+                           ? ". pawl resume tries it once more, and rejects the variants over which it fails again"
+                           : ". pawl resume continues the campaign"));
   }
 }
 

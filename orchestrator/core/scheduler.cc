@@ -27,22 +27,6 @@ std::string KindOf(const v1::Device& device) {
                       absl::StrJoin(device.bundle_hashes(), " "));
 }
 
-// One of its open trials. Nothing is claimed that was not sanitized: those of the sanitizer wait for a device with it.
-absl::Status CanTake(const v1::Device& device, const CampaignState& campaign, int trial) {
-  if (absl::Status can = CanRun(device, campaign.summary(), campaign.space_hash()); !can.ok()) return can;
-  const bool sanitizes = campaign.open_trials().at(trial).planned.purpose() == v1::TRIAL_PURPOSE_SANITIZE;
-  if (!sanitizes || device.sanitizer()) return absl::OkStatus();
-  return absl::FailedPreconditionError("it has no compute-sanitizer, which has to run over kept variants");
-}
-
-// The first of its trials that wait for a worker; without one, whether it can run the campaign at all.
-absl::Status CanTakeNext(const v1::Device& device, const CampaignState& campaign) {
-  for (const auto& [trial, open] : campaign.open_trials()) {
-    if (open.worker.empty()) return CanTake(device, campaign, trial);
-  }
-  return CanRun(device, campaign.summary(), campaign.space_hash());
-}
-
 double PricePerHour(const v1::Device& device) {
   if (device.kind() != v1::DEVICE_KIND_CUDA) return 0;  // a replay costs nothing
   const GpuSpec* spec = FindGpu(device.gpu().name());
@@ -93,7 +77,34 @@ v1::Trial TrialOf(const CampaignState& campaign, const OpenTrial& open) {
   return trial;
 }
 
+// One of its open trials. Nothing is claimed that was not sanitized: those of the sanitizer wait for a device with it.
+absl::Status CanTake(const v1::Device& device, const CampaignState& campaign, int trial) {
+  if (absl::Status can = CanRun(device, campaign.summary(), campaign.space_hash()); !can.ok()) return can;
+  const bool sanitizes = campaign.open_trials().at(trial).planned.purpose() == v1::TRIAL_PURPOSE_SANITIZE;
+  if (!sanitizes || device.sanitizer()) return absl::OkStatus();
+  return absl::FailedPreconditionError("it has no compute-sanitizer, which has to run over kept variants");
+}
+
+// The sanitizer's trial has no worker.
+bool WaitsForSanitizer(const CampaignState& campaign) {
+  const auto& trials = campaign.open_trials();
+  return std::any_of(trials.begin(), trials.end(), [](const auto& trial) {
+    return trial.second.worker.empty() && trial.second.planned.purpose() == v1::TRIAL_PURPOSE_SANITIZE;
+  });
+}
+
 }  // namespace
+
+absl::Status CanTakeSome(const v1::Device& device, const CampaignState& campaign) {
+  absl::Status can_not = absl::OkStatus();
+  for (const auto& [trial, open] : campaign.open_trials()) {
+    if (!open.worker.empty()) continue;
+    const absl::Status can = CanTake(device, campaign, trial);
+    if (can.ok()) return can;
+    can_not.Update(can);
+  }
+  return can_not.ok() ? CanRun(device, campaign.summary(), campaign.space_hash()) : can_not;
+}
 
 double Scheduler::WeightOf(const std::string& author) const {
   const auto found = options_.shares.find(author);
@@ -347,7 +358,8 @@ void Scheduler::SayWhatItWaitsFor(const CampaignState& campaign, absl::Time now,
     SayWhatHoldsIt(campaign, now, said);
     return;
   }
-  if (const std::optional<absl::Duration> left = WaitsForProposal(campaign, {now, state_.CampaignTime()})) {
+  const std::optional<absl::Duration> left = WaitsForProposal(campaign, {now, state_.CampaignTime()});
+  if (left && !WaitsForSanitizer(campaign)) {
     const std::string what =
         campaign.awaits_start() ? "has no device code yet, and waits for a proposal of it" : "waits for a proposal";
     const std::string until =
@@ -361,7 +373,7 @@ void Scheduler::SayWhatItWaitsFor(const CampaignState& campaign, absl::Time now,
   if (present.empty()) return say(v1::WAITING_FOR_WORKER, "no worker is registered: start pawl-worker");
   std::string why;
   for (const v1::Worker* worker : present) {
-    const absl::Status can = CanTakeNext(worker->device(), campaign);
+    const absl::Status can = CanTakeSome(worker->device(), campaign);
     if (can.ok()) return say(v1::WAITING_FOR_UNSPECIFIED, "");
     absl::StrAppend(&why, why.empty() ? "" : "; ", worker->name(), " (", worker->device().label(),
                     "): ", std::string(can.message()));

@@ -14,6 +14,9 @@
 
 namespace pawl {
 
+// Whether the device can take one of the campaign's trials that wait for a worker; where none waits, any of it.
+absl::Status CanTakeSome(const v1::Device& device, const CampaignState& campaign);
+
 // Which trials there are, and which worker gets which. Not thread-safe: the orchestrator's lock guards it.
 class Scheduler {
  public:

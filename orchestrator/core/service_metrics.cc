@@ -79,12 +79,12 @@ ServiceFigures Orchestrator::Figures() const {
   std::map<std::string, const v1::Device*> kinds;
   for (const v1::Worker* worker : state_.workers.Present(now)) {
     const v1::Device& device = worker->device();
-    kinds.try_emplace(absl::StrCat(device.label(), "\n", absl::StrJoin(device.bundle_hashes(), " ")), &device);
+    kinds.try_emplace(
+        absl::StrCat(device.sanitizer(), device.label(), "\n", absl::StrJoin(device.bundle_hashes(), " ")), &device);
   }
   const auto runs_somewhere = [&](const CampaignState& campaign) {
-    return std::any_of(kinds.begin(), kinds.end(), [&](const auto& kind) {
-      return CanRun(*kind.second, campaign.summary(), campaign.space_hash()).ok();
-    });
+    return std::any_of(kinds.begin(), kinds.end(),
+                       [&](const auto& kind) { return CanTakeSome(*kind.second, campaign).ok(); });
   };
   for (const auto& [number, campaign] : state_.campaigns) {
     const v1::Campaign& summary = campaign->summary();

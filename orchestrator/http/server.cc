@@ -62,7 +62,7 @@ class RunningHttpServer final : public HttpServer, private httplib::Server {
   }
 
   absl::Status Listen() {
-    new_task_queue = [this] { return new HttpThreads(options_.threads, options_.waiting); };
+    new_task_queue = [this] { return threads_ = new HttpThreads(options_.threads, options_.waiting); };
     set_payload_max_length(options_.max_body);
     set_tcp_nodelay(true);
     // The library would let another process share the port.
@@ -77,7 +77,9 @@ class RunningHttpServer final : public HttpServer, private httplib::Server {
       return HandlerResponse::Handled;
     });
     const auto handler = [this](const httplib::Request& request, httplib::Response& response) {
-      if (current_ != nullptr) current_->Took();
+      // The library reads no body of a GET.
+      const bool all = request.method != "GET" || !request.has_header("Content-Length");
+      if (all && current_ != nullptr) current_->Took();
       Write(Answer(Read(request)), response);
     };
     Get("[^]*", handler);
@@ -135,7 +137,7 @@ class RunningHttpServer final : public HttpServer, private httplib::Server {
       HttpStream stream(socket, tls_.get(), deadlines);
       current_ = &stream;
       bool closed = false;
-      if (stream.Begin()) {
+      if (stream.Begin([this] { return threads_->HasWaiting(); })) {
         process_request(stream, true, closed, [](httplib::Request& request) {
           // Compressing takes longer than sending; ranges of ranges would be put together in memory.
           request.headers.erase("Accept-Encoding");
@@ -199,6 +201,7 @@ class RunningHttpServer final : public HttpServer, private httplib::Server {
   const HttpApi api_;
   const std::unique_ptr<HttpMcp> mcp_;  // null: there is none
   HttpConnections connections_;
+  HttpThreads* threads_ = nullptr;  // the library's, for as long as there are connections
   std::atomic<bool> stopping_ = false;
   std::atomic<int> streams_ = 0;
   std::atomic<bool> ended_ = false;  // nobody is accepted any more

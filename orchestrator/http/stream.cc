@@ -14,7 +14,9 @@ namespace {
 // The largest body, and room for the head of the request.
 constexpr size_t kMostReceived = (4 << 20) + (64 << 10);
 // Of a refused request: for the next of what is left to arrive.
-constexpr std::chrono::seconds kNextOfTheRest(1);
+constexpr std::chrono::seconds kNextOfTheRest(3);
+// Of a peer that has just connected, while others wait.
+constexpr std::chrono::milliseconds kSilence(500), kSilentLook(100);
 
 using Clock = std::chrono::steady_clock;
 
@@ -65,7 +67,17 @@ ssize_t HttpStream::Try(Operation operation, short waits_for, Time until) {
   }
 }
 
-bool HttpStream::Begin() {
+bool HttpStream::WaitForFirst(const std::function<bool()>& others_wait) {
+  const Time patience = Clock::now() + kSilence;
+  while (!Wait(socket_, POLLIN, std::min(Clock::now() + kSilentLook, request_ends_))) {
+    const Time now = Clock::now();
+    if (now >= request_ends_ || (now >= patience && others_wait())) return false;
+  }
+  return true;
+}
+
+bool HttpStream::Begin(const std::function<bool()>& others_wait) {
+  if (!WaitForFirst(others_wait)) return false;
   return ssl_ == nullptr || Try([this] { return SSL_accept(ssl_.get()); }, POLLIN, request_ends_) > 0;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -22,8 +23,9 @@ class HttpStream final : public httplib::Stream {
   // Encrypted with a context; null: plain.
   HttpStream(socket_t socket, SSL_CTX* context, HttpDeadlines deadlines);
 
-  // Before anything else. False: it is no TLS that the peer speaks, or too slow.
-  bool Begin();
+  // Before anything else. False: it is no TLS that the peer speaks, or too slow. Where others wait for a thread, a peer
+  // that says nothing is not waited for.
+  bool Begin(const std::function<bool()>& others_wait);
   // The request was read to its end: nothing more is coming.
   void Took() { took_ = true; }
   // After everything. What is left of a request that was refused is taken and dropped: a connection closed on it
@@ -46,6 +48,7 @@ class HttpStream final : public httplib::Stream {
   template <typename Operation>
   ssize_t Try(Operation operation, short waits_for, Time until);
   Time WriteEnds() const;
+  bool WaitForFirst(const std::function<bool()>& others_wait);
 
   struct Freed {
     void operator()(SSL* ssl) const { SSL_free(ssl); }

@@ -15,6 +15,11 @@ void HttpThreads::enqueue(std::function<void()> connection) {
   changed_.SignalAll();
 }
 
+bool HttpThreads::HasWaiting() const {
+  absl::MutexLock lock(&mutex_);
+  return !queue_.empty();
+}
+
 void HttpThreads::shutdown() {
   {
     absl::MutexLock lock(&mutex_);

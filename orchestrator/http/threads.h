@@ -21,11 +21,14 @@ class HttpThreads final : public httplib::TaskQueue {
   void enqueue(std::function<void()> connection) override;
   void shutdown() override;
 
+  // A connection waits for a thread.
+  bool HasWaiting() const;
+
  private:
   void Work();
 
   const size_t waiting_;
-  absl::Mutex mutex_;
+  mutable absl::Mutex mutex_;
   absl::CondVar changed_;
   std::deque<std::function<void()>> queue_ ABSL_GUARDED_BY(mutex_);
   bool ending_ ABSL_GUARDED_BY(mutex_) = false;

@@ -122,6 +122,12 @@ absl::Status RunByPurpose(TrialRun& run) {
   if (run.build.trial.purpose() == v1::TRIAL_PURPOSE_SANITIZE) return RunSteps(run, {SanitizeKept});
   if (run.build.trial.purpose() == v1::TRIAL_PURPOSE_TOTAL && run.build.parent) return RunTotal(run);
   const absl::Status status = run.build.parent ? RunAgainstParent(run) : RunAlone(run);
+  // Without inputs or a reference there is no start: that is the bundle's fault, and no machine's.
+  const bool starts = run.build.trial.purpose() == v1::TRIAL_PURPOSE_ITERATION && !run.build.parent;
+  if (starts && absl::IsInvalidArgument(status)) {
+    run.Fail(*run.ReferenceFailure(status, v1::STAGE_VALIDATE));
+    return absl::OkStatus();
+  }
   if (!status.ok() || run.build.trial.hand_off().empty()) return status;
   return RunSteps(run, {RunHandOff});
 }

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "base/names/utf8.h"
 #include "kernels/data_type.h"
 #include "kernels/plan.h"
 #include "kernels/space.h"
@@ -320,7 +321,7 @@ absl::Status SanitizeKept(TrialRun& run) {
     absl::StatusOr<std::unique_ptr<SanitizerRun>> started = run.device.StartSanitizing(sizes, SanitizerTools::kAll);
     return started.ok() ? (*started)->Wait() : started.status();
   };
-  bool ran = false;
+  std::optional<size_t> good;  // one over which it ran
   absl::Status trouble;
   for (size_t begin = 0, end = 0; begin < variants.size(); begin = end) {
     int64_t bytes = InputBytes(variants[begin]);
@@ -346,16 +347,18 @@ absl::Status SanitizeKept(TrialRun& run) {
         found.mutable_failure()->set_stage(v1::STAGE_VALIDATE);
         found.mutable_failure()->set_check(v1::CHECK_TIMEOUT);
         found.mutable_failure()->set_message(
-            absl::StrCat("compute-sanitizer could not run over it: ", trouble.message()));
-      } else if (alone->failure) {
-        *found.mutable_failure() = *alone->failure;
+            absl::StrCat("compute-sanitizer could not run over it: ", std::string(trouble.message())));
+      } else {
+        good = i;
+        if (alone->failure) *found.mutable_failure() = *alone->failure;
       }
-      ran |= alone.ok();
+      if (found.has_failure()) found.mutable_failure()->set_message(ValidUtf8(found.failure().message()));
     }
-    ran |= passed;
+    if (passed) good = begin;
   }
-  // Where it ran over none of them, it may be this machine's fault.
-  return ran ? absl::OkStatus() : trouble;
+  if (trouble.ok()) return absl::OkStatus();
+  // Where it can't run over what it ran over before either, it is this machine's fault.
+  return good && sanitize(*good, *good + 1).ok() ? absl::OkStatus() : trouble;
 }
 
 absl::Status SanitizeLargeSizes(TrialRun& run) {

@@ -13,8 +13,8 @@
 namespace pawl {
 
 // One that fails is rejected, and so is everything that descends from it, also what was reverted: it may have the same
-// fault. One that takes too long, or too much memory, is rejected alone. What was reverted for being slower than one of
-// these is compared with the best again.
+// fault. One that takes too long, or too much memory, is rejected alone. The end of an expedition that was reverted
+// beside one of these is compared with the best again.
 std::vector<v1::RevisedIteration> JudgeSanitized(const CampaignState& campaign, const v1::TrialPlanned& planned,
                                                  const v1::TrialResult& result, const Gates& gates = Gates::Default());
 // No worker could run it. Of several, each is tried by itself next; one alone is rejected, since nothing is claimed

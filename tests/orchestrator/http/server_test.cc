@@ -195,6 +195,20 @@ TEST_F(HttpServerTest, CutsOffWhoTricklesIn) {
   EXPECT_EQ(Client().Get("/")->status, 200);
 }
 
+TEST_F(HttpServerTest, AnswersOthersWhileManyAreConnectedAndSayNothing) {
+  HttpServerOptions options;
+  options.threads = 2;
+  Start(options);
+  std::vector<int> silent;
+  for (int i = 0; i < 10; ++i) silent.push_back(Connect());
+  auto client = Client();
+  client.set_read_timeout(kSlowdown * 8);  // each of them may take ten seconds for its request
+  const auto reply = client.Get("/healthz");
+  ASSERT_TRUE(reply);
+  EXPECT_EQ(reply->status, 200);
+  for (const int fd : silent) close(fd);
+}
+
 TEST_F(HttpServerTest, AnswersOthersWhileAllStreamsAreTaken) {
   service_.Submit();
   HttpServerOptions options;

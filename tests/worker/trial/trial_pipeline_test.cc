@@ -1095,6 +1095,15 @@ TEST_F(TrialPipelineTest, LeavesTheSanitizerOutWhereTheCampaignAsks) {
   EXPECT_THAT(gpu_.log, Not(Contains(kSanitized[0])));
 }
 
+TEST_F(TrialPipelineTest, RejectsAStartWithoutInputsAndBlamesNoMachine) {
+  Alone();
+  trial_.set_purpose(v1::TRIAL_PURPOSE_ITERATION);
+  gpu_.faults["load"] = absl::InvalidArgumentError("problem.py: inputs() raised ValueError: no data");
+  const v1::Failure failure = RunToFailure();
+  EXPECT_EQ(failure.stage(), v1::STAGE_VALIDATE);
+  EXPECT_EQ(failure.message(), "problem.py: inputs() raised ValueError: no data");
+}
+
 // Over kept variants.
 
 TEST_F(TrialPipelineTest, RunsTheSanitizerOverSeveralKeptVariantsAtOnce) {
@@ -1162,6 +1171,18 @@ TEST_F(TrialPipelineTest, RejectsTheOneKeptVariantThatTheSanitizerCanNotRunOver)
   const v1::Failure& failure = result.sanitized_variants(1).failure();
   EXPECT_EQ(failure.check(), v1::CHECK_TIMEOUT) << "nothing that others could inherit";
   EXPECT_EQ(failure.message(), "compute-sanitizer could not run over it: compute-sanitizer died of signal 11");
+}
+
+TEST_F(TrialPipelineTest, RejectsNoKeptVariantsOnAMachineThatFailsMeanwhile) {
+  Sanitize({64, 32, 16});
+  int runs = 0;
+  gpu_.sanitize = [&](const std::vector<const BuiltSize*>&) -> absl::StatusOr<Sanitizing> {
+    ++runs;
+    if (runs == 1) return Sanitizing{.failure = Failure(v1::CHECK_TIMEOUT, "60 s")};
+    if (runs == 2) return Sanitizing();
+    return absl::ResourceExhaustedError("can't write the job: is the disk full?");
+  };
+  EXPECT_THAT(RunToFault(), HasSubstr("is the disk full?"));
 }
 
 TEST_F(TrialPipelineTest, ClaimsNothingOfKeptVariantsWithoutASanitizer) {
