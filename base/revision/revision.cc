@@ -38,6 +38,7 @@ void ReviseIteration(const v1::RevisedIteration& revision, v1::Iteration* iterat
     iteration->set_notes(iteration->notes() + between + revision.notes());
   }
   if (revision.has_unsanitized()) iteration->set_unsanitized(revision.unsanitized());
+  iteration->mutable_beside()->MergeFrom(revision.beside());
 }
 
 v1::RevisedIteration Unrevised(const v1::Iteration& iteration) {

@@ -23,7 +23,11 @@ constexpr int kStages = STAGES;              // tiles of a step in shared memory
 constexpr bool kOverlap = OVERLAP != 0;      // a step's scores are computed together with the values of the one before
 constexpr bool kExchange = EXCHANGE != 0;    // warps that share rows exchange weights, not sums
 constexpr int kBlocksPerSm = BLOCKS_PER_SM;  // blocks an SM that the registers must allow
-constexpr int kFixedS = FIXED_SIZE != 0 ? SIZE_S : 0;  // the sequence length, where it is compiled in
+#if FIXED_SIZE  // for the preprocessor, so that without it there is one build for all sizes
+constexpr int kFixedS = SIZE_S;  // the sequence length, where it is compiled in
+#else
+constexpr int kFixedS = 0;
+#endif
 
 constexpr int kD = 64;  // head dimension
 constexpr int kLanes = 32;

@@ -66,6 +66,7 @@ v1::Trial TrialOf(const CampaignState& campaign, const OpenTrial& open) {
   if (planned.has_noise()) *trial.mutable_noise() = planned.noise();
   *trial.mutable_hand_off() = planned.hand_off();
   trial.set_interim(planned.interim());
+  trial.set_sanitize_start(starts);
   for (const int number : planned.unsanitized()) {
     v1::UnsanitizedVariant& kept = *trial.add_unsanitized();
     kept.set_iteration(number);

@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "base/faults/fault_point.h"
 #include "base/names/resource_name.h"
 #include "base/names/utf8.h"
+#include "base/revision/revision.h"
 #include "kernels/limits.h"
 #include "kernels/space.h"
 #include "orchestrator/core/errors.h"
@@ -52,6 +54,49 @@ absl::Status CheckPairs(const google::protobuf::RepeatedPtrField<v1::PairSample>
     if (pair.process() < 0) return BadField("result.pairs", "a process is below 0");
   }
   return absl::OkStatus();
+}
+
+struct Span {
+  double begin = 0, end = 0;
+};
+
+// Of these stages, since the trial was leased: from the first that needs a GPU. Nothing: they do not say when they
+// began.
+std::optional<Span> OnGpu(const google::protobuf::RepeatedPtrField<v1::StageTime>& stages) {
+  std::optional<Span> span;
+  for (const v1::StageTime& stage : stages) {
+    if (!stage.has_begin()) return std::nullopt;
+    if (stage.stage() == v1::STAGE_STATIC_CHECK || stage.stage() == v1::STAGE_BUILD) continue;
+    if (!span) span = Span{stage.begin(), 0};
+    span->end = std::max(span->end, stage.begin() + stage.seconds());
+  }
+  return span;
+}
+
+// A trial that judges no new iteration took time for one that there is: that shows in the iteration's times.
+void AddLater(const CampaignState& campaign, const v1::TrialPlanned& planned, absl::Time now,
+              v1::TrialFinished* finished) {
+  v1::BesideTime::Kind kind = v1::BesideTime::KIND_UNSPECIFIED;
+  if (planned.purpose() == v1::TRIAL_PURPOSE_SANITIZE) kind = v1::BesideTime::SANITIZER;
+  if (planned.purpose() == v1::TRIAL_PURPOSE_TOTAL) kind = v1::BesideTime::TOTAL;
+  if (planned.purpose() == v1::TRIAL_PURPOSE_END) kind = v1::BesideTime::END;
+  const v1::Iteration* iteration = campaign.Find(planned.iteration());
+  if (kind == v1::BesideTime::KIND_UNSPECIFIED || iteration == nullptr || !iteration->has_end_time()) return;
+  const std::optional<Span> took = OnGpu(finished->result().stages()), before = OnGpu(iteration->stages());
+  if (!took || !before) return;
+  auto& all = *finished->mutable_revised();
+  auto found =
+      std::find_if(all.begin(), all.end(), [&](const auto& one) { return one.number() == planned.iteration(); });
+  if (found == all.end()) {
+    if (kind == v1::BesideTime::SANITIZER) return;  // it was taken back meanwhile
+    *all.Add() = Unrevised(*iteration);
+    found = all.end() - 1;
+  }
+  v1::BesideTime& beside = *found->add_beside();
+  beside.set_kind(kind);
+  beside.set_seconds(took->end - took->begin);
+  beside.set_begin(absl::ToDoubleSeconds(now - TimeOf(iteration->end_time())) + before->end - beside.seconds());
+  if (finished->worker() != iteration->worker()) beside.set_worker(finished->worker());
 }
 
 constexpr int kMaxForms = 8;           // of a hand-off
@@ -333,6 +378,7 @@ absl::Status Orchestrator::CompleteOne(Step* step, CheckedCompletion* checked) {
         *finished.add_revised() = std::move(revised);
       }
     }
+    AddLater(campaign, open.planned, step->now, &finished);
     leases_.Release(key, request.worker());
     state_.failed_by.erase(key);
     state_.unconfirmed.erase(request.worker());

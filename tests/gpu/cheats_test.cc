@@ -155,7 +155,7 @@ Outcome Judged(const v1::Iteration& iteration) {
 // What the end of the campaign makes of a variant that was kept.
 Outcome AtTheEnd(GpuCampaign& campaign, const v1::Iteration& kept) {
   if (const absl::Status status = campaign.Sanitize(); !status.ok()) return {"error", std::string(status.message())};
-  for (int number = 1; number <= kept.number(); ++number) {
+  for (int number = 0; number <= kept.number(); ++number) {
     if (campaign.Now(number).verdict() == v1::REJECTED) return Judged(campaign.Now(number));
   }
   const absl::StatusOr<v1::TrialResult> total = campaign.Total();

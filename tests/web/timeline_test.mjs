@@ -36,6 +36,15 @@ test("what went on beside a trial has a row of its own below the worker's, in as
     "used where a later iteration of this parent and change was built ahead");
 });
 
+test("what a later trial did for a variant stands in the row of the worker that ran it", () => {
+  const {rows, made} = bars([
+    {number: 0, worker: "workers/a", endTime: ended(4), stages: [stage("BUILD", 2, 0), stage("VALIDATE", 2, 2)],
+     beside: [{kind: "SANITIZER", begin: 5, seconds: 2}, {kind: "TOTAL", begin: 8, seconds: 1, worker: "workers/b"}]},
+  ]);
+  assert.deepEqual(rows.map(row => [row.worker, row.beside]), [["workers/a", false], ["workers/b", false]]);
+  assert.deepEqual(shown(made), [[0, "BUILD", 0, 2], [0, "VALIDATE", 2, 4], [0, "SANITIZER", 5, 7], [1, "TOTAL", 8, 9]]);
+});
+
 test("edits that were built ahead are told apart by their names", () => {
   const ahead = name => ({kind: "BUILD_AHEAD", begin: 1, seconds: 1, parent: 0, change: {source: {name}}});
   const {made} = bars([

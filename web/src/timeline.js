@@ -4,9 +4,10 @@ import {bars} from "./timeline_bars.js";
 import {changeText, secondsText, stageWord} from "./words.js";
 
 const STAGES = ["STAGE_PREFLIGHT", "STAGE_STATIC_CHECK", "STAGE_BUILD", "STAGE_VALIDATE", "STAGE_MEASURE", "STAGE_PROFILE"];
-const BESIDE = {BUILD_AHEAD: "build ahead", SANITIZER: "compute-sanitizer", PYTHON_START: "import of PyTorch"};
+const BESIDE = {BUILD_AHEAD: "build ahead", SANITIZER: "compute-sanitizer", PYTHON_START: "import of PyTorch",
+                TOTAL: "total speedup", END: "end of an expedition"};
 const KINDS = [...STAGES, ...Object.keys(BESIDE)];
-const COLOURS = [0, 1, 2, 3, 4, 5, 2, 6, 7];  // of the palette's series: building ahead is building
+const COLOURS = [0, 1, 2, 3, 4, 5, 2, 6, 7, 4, 4];  // of the palette's series: building ahead is building, and the last two measure
 const kindWord = kind => BESIDE[kind] ?? stageWord(kind);
 const shortName = name => name.replace("workers/", "");
 
@@ -59,6 +60,6 @@ export function timelineChart({iterations, open}) {
 
 function tipOf({kind, iteration, begin, end, change, parent, used}) {
   const trial = `${iteration.number ?? 0}  ${changeText(iteration.change)}`, took = ["took", secondsText(end - begin)], worker = ["worker", iteration.worker];
-  if (kind !== "BUILD_AHEAD") return [trial, [[kind in BESIDE ? "beside its stages" : "stage", kindWord(kind)], took, worker]];
+  if (kind !== "BUILD_AHEAD") return [trial, [[kind in BESIDE ? "beside its stages, or later" : "stage", kindWord(kind)], took, worker]];
   return [`build ahead: ${changeText(change)}`, [["from iteration", parent ?? 0], ["used", used ? "yes" : "no"], ["beside", trial], took, worker]];
 }

@@ -1,13 +1,18 @@
 // What each worker did when, as bars. Without a page: tests/web/timeline_test.mjs reads it too.
 
 // Stages that keep the GPU; the others may go on beside those of another trial.
-const ON_GPU = new Set(["STAGE_VALIDATE", "STAGE_MEASURE", "STAGE_PROFILE"]);
+const ON_GPU = new Set(["STAGE_VALIDATE", "STAGE_MEASURE", "STAGE_PROFILE", "TOTAL", "END"]);
+
+// Of those in a worker's own row, where compute-sanitizer has a trial of its own.
+const onTheGpu = ({kind}) => ON_GPU.has(kind) || kind === "SANITIZER";
 
 const lengthOf = iteration => (iteration.stages ?? []).reduce((sum, stage) => sum + (stage.seconds ?? 0), 0);
 // Versions before the one that added `begin` did not say when a stage began, and neither does a replay.
 const hasBegins = iteration => iteration.stages.every(stage => stage.begin !== undefined);
 // Of the end, since the lease of the trial where it is known.
 const endOf = iteration => hasBegins(iteration) ? Math.max(...iteration.stages.map(stage => stage.begin + (stage.seconds ?? 0))) : lengthOf(iteration);
+// compute-sanitizer after the stages has a trial of its own.
+const keepsGpu = ({kind, begin = 0}, iteration) => ON_GPU.has(kind) || (kind === "SANITIZER" && begin >= endOf(iteration));
 const keyOf = (parent, change) => `${parent ?? 0} ` + (change?.source ? `edit ${change.source.name}` : `${change?.variable} ${change?.toWord || change?.to}`);
 
 // {rows, byClock, made}. A row is {worker, beside, slots}: the worker's own row has the stages of its trials; the one below it, where
@@ -17,7 +22,8 @@ const keyOf = (parent, change) => `${parent ?? 0} ` + (change?.source ? `edit ${
 // one after another.
 export function bars(iterations) {
   const trials = iterations.filter(iteration => iteration.endTime && lengthOf(iteration) > 0);
-  const workers = [...new Set(trials.map(iteration => iteration.worker ?? ""))].sort();
+  const workerOf = (iteration, one = {}) => one.worker || (iteration.worker ?? "");
+  const workers = [...new Set(trials.flatMap(iteration => [workerOf(iteration), ...(iteration.beside ?? []).map(one => workerOf(iteration, one))]))].sort();
   const endTime = iteration => Date.parse(iteration.endTime) / 1000;
   const leaseTime = iteration => endTime(iteration) - endOf(iteration);
   const first = Math.min(...trials.map(leaseTime));
@@ -27,25 +33,26 @@ export function bars(iterations) {
     without.filter(iteration => (iteration.worker ?? "") === worker).reduce((sum, iteration) => sum + lengthOf(iteration), 0)));
   const byClock = busiest <= span * 1.02 + 0.5;
   const tried = new Set(trials.filter(iteration => iteration.builtAhead).map(iteration => keyOf(iteration.parent, iteration.change)));
-  const rows = [], made = [];
-  for (const worker of workers) {
-    const own = [], beside = [];
-    let free = 0;
-    for (const iteration of trials.filter(each => (each.worker ?? "") === worker).sort((a, b) => (a.number ?? 0) - (b.number ?? 0))) {
-      const clocked = byClock && hasBegins(iteration), lease = leaseTime(iteration) - first;
-      let at = byClock ? lease : free;
-      for (const stage of iteration.stages) {
-        if (clocked) at = lease + stage.begin;
-        own.push({begin: at, end: at + (stage.seconds ?? 0), kind: stage.stage, iteration});
-        at += stage.seconds ?? 0;
-      }
-      free = at;
-      for (const {kind, begin = 0, seconds = 0, parent, change} of clocked ? iteration.beside ?? [] : []) {
-        beside.push({begin: lease + begin, end: lease + begin + seconds, kind, iteration, parent, change, used: tried.has(keyOf(parent, change))});
-      }
+  const lanes = new Map(workers.map(worker => [worker, {own: [], beside: [], free: 0}]));
+  for (const iteration of [...trials].sort((a, b) => (a.number ?? 0) - (b.number ?? 0))) {
+    const lane = lanes.get(workerOf(iteration)), clocked = byClock && hasBegins(iteration), lease = leaseTime(iteration) - first;
+    let at = byClock ? lease : lane.free;
+    for (const stage of iteration.stages) {
+      if (clocked) at = lease + stage.begin;
+      lane.own.push({begin: at, end: at + (stage.seconds ?? 0), kind: stage.stage, iteration});
+      at += stage.seconds ?? 0;
     }
-    const onGpu = own.filter(bar => ON_GPU.has(bar.kind)).sort((a, b) => a.begin - b.begin);
-    const hidden = new Set(own.filter(bar => !ON_GPU.has(bar.kind) && overlaps(onGpu, bar)));  // a trial that was built while another was measured
+    lane.free = at;
+    for (const one of clocked ? iteration.beside ?? [] : []) {
+      const {kind, begin = 0, seconds = 0, parent, change} = one, there = lanes.get(workerOf(iteration, one));
+      (keepsGpu(one, iteration) ? there.own : there.beside).push({begin: lease + begin, end: lease + begin + seconds, kind, iteration, parent, change,
+                                                                  used: tried.has(keyOf(parent, change))});
+    }
+  }
+  const rows = [], made = [];
+  for (const [worker, {own, beside}] of lanes) {
+    const onGpu = own.filter(onTheGpu).sort((a, b) => a.begin - b.begin);
+    const hidden = new Set(own.filter(bar => !onTheGpu(bar) && overlaps(onGpu, bar)));  // a trial that was built while another was measured
     made.push(...own.filter(bar => !hidden.has(bar)).map(bar => ({...bar, row: rows.length, slot: 0})));
     rows.push({worker, beside: false, slots: 1});
     const below = inSlots([...beside, ...hidden]);

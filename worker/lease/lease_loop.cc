@@ -3,9 +3,13 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <map>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "base/faults/fault_point.h"
 #include "worker/process/host_fault.h"
@@ -21,6 +25,18 @@ std::string Text(const absl::Status& status) { return std::string(status.message
 bool Refused(const absl::Status& status) {
   return absl::IsInvalidArgument(status) || absl::IsResourceExhausted(status) || absl::IsFailedPrecondition(status) ||
          absl::IsDataLoss(status);
+}
+
+// ": build 0.47, validate 0.70"; empty where nothing was done.
+std::string StagesText(const v1::TrialResult& result) {
+  std::map<v1::Stage, double> seconds;
+  for (const v1::StageTime& time : result.stages()) seconds[time.stage()] += time.seconds();
+  std::erase_if(seconds, [](const auto& stage) { return stage.second < 0.005; });
+  const auto text = [](std::string* out, const auto& stage) {
+    const std::string name = v1::Stage_Name(stage.first);
+    absl::StrAppendFormat(out, "%s %.2f", absl::AsciiStrToLower(absl::StripPrefix(name, "STAGE_")), stage.second);
+  };
+  return seconds.empty() ? "" : absl::StrCat(": ", absl::StrJoin(seconds, ", ", text));
 }
 
 // What a finished trial is in a log.
@@ -337,7 +353,8 @@ void LeaseLoop::RunOne(const Held& held) {
   } else {
     *request.mutable_host_fault() = HostFaultOf(outcome.status());
   }
-  spdlog::info("{}: {} ({:.2f} s)", held->what(), OutcomeText(request), held->seconds());
+  spdlog::info("{}: {} ({:.2f} s{})", held->what(), OutcomeText(request), held->seconds(),
+               StagesText(request.result()));
   // What the bundle's problem.py does wrong says nothing of this machine.
   if (!absl::IsInvalidArgument(outcome.status())) CountFault(request);
   Deliver(held, std::move(request));

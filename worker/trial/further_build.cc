@@ -1,34 +1,37 @@
 #include "worker/trial/further_build.h"
 
+#include <algorithm>
 #include <optional>
+#include <thread>
 #include <utility>
 
 #include "kernels/hidden_sizes.h"
-#include "worker/trial/few_at_a_time.h"
 
 namespace pawl {
 namespace {
 
-// Of the builder's processes: the host must be quick enough to queue timed calls.
-constexpr int kBesideTimedCalls = 2;
+// Builds side by side while calls are timed: the host must be quick enough to queue these.
+int BesideTimedCalls() { return std::clamp(static_cast<int>(std::thread::hardware_concurrency()) / 4, 2, 4); }
 
 }  // namespace
 
 FurtherBuild::FurtherBuild(GpuDevice& device, const v1::Bundle& bundle, const BuiltVariant& candidate,
                            const std::vector<SizeWeight>& timed)
-    : hidden_(MoreHiddenSizes(bundle, SecretSeed())), again_(AllSizes(bundle)) {
+    : hidden_(MoreHiddenSizes(bundle, SecretSeed())),
+      again_(AllSizes(bundle)),
+      few_(std::make_shared<FewAtATime>(device.builder(), BesideTimedCalls())) {
   for (const SizeWeight& each : timed) {
     v1::Size goal;
     goal.set_name(each.size);
     *goal.mutable_values() = candidate.Find(each.size)->plan.sizes();
     if (std::optional<v1::Size> size = SizeBeside(bundle, goal, SecretSeed())) beside_.push_back(*std::move(size));
   }
-  const auto few = std::make_shared<FewAtATime>(device, kBesideTimedCalls);
   const auto build = [&](std::vector<v1::Size> sizes) {
     const Stopped stopped = [stopped = device.stopped(), abandoned = abandoned_] {
       return *abandoned || (stopped && stopped());
     };
-    return std::async(std::launch::async, [&device, &bundle, &candidate, few, stopped, sizes = std::move(sizes)] {
+    return std::async(std::launch::async, [&device, &bundle, &candidate, few = few_, stopped,
+                                           sizes = std::move(sizes)] {
       absl::StatusOr<BuiltVariant> built = BuildVariant(*few, bundle, candidate.variant, sizes, device.gpu(), stopped);
       if (!built.ok() || built->failure) return built;
       // One that does not build is for those to judge that need it.

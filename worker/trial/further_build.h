@@ -8,6 +8,7 @@
 #include "absl/status/statusor.h"
 #include "pawl/v1/bundle.pb.h"
 #include "worker/build/built_variant.h"
+#include "worker/trial/few_at_a_time.h"
 #include "worker/validate/gpu_device.h"
 #include "worker/validate/output_check.h"
 
@@ -30,16 +31,23 @@ class FurtherBuild {
   // Next to each size that is timed: a kernel may be right there only.
   const std::vector<v1::Size>& beside() const { return beside_; }
 
-  // These wait, and may be called once.
-  absl::StatusOr<BuiltVariant> TakeHiddenAndAgain() { return built_.get(); }
-  absl::StatusOr<BuiltVariant> TakeBeside() { return built_beside_.get(); }  // where there are any
+  // These wait, and may be called once, while nothing is timed: what is left is built all at once.
+  absl::StatusOr<BuiltVariant> TakeHiddenAndAgain() { return Take(built_); }
+  absl::StatusOr<BuiltVariant> TakeBeside() { return Take(built_beside_); }  // where there are any
 
  private:
+  using Built = std::future<absl::StatusOr<BuiltVariant>>;
+  absl::StatusOr<BuiltVariant> Take(Built& built) {
+    few_->Hurry();
+    return built.get();
+  }
+
   const std::vector<v1::Size> hidden_;
   const SizesToValidate again_;
   std::vector<v1::Size> beside_;
+  const std::shared_ptr<FewAtATime> few_;
   const std::shared_ptr<std::atomic<bool>> abandoned_ = std::make_shared<std::atomic<bool>>(false);
-  std::future<absl::StatusOr<BuiltVariant>> built_, built_beside_;
+  Built built_, built_beside_;
 };
 
 }  // namespace pawl

@@ -70,7 +70,9 @@ class TrialBuilder {
  public:
   // With so many builds side by side of what is expected next, at most.
   explicit TrialBuilder(GpuDevice& device, int ahead = 1)
-      : device_(device), few_(device, std::max(1, ahead / kAheadThreads)), ahead_(std::min(ahead, kAheadThreads)) {}
+      : device_(device),
+        few_(device.builder(), std::max(1, ahead / kAheadThreads)),
+        ahead_(std::min(ahead, kAheadThreads)) {}
 
   // A status is the machine's fault, or the orchestrator's: it asks for a size that the bundle does not have.
   absl::StatusOr<std::unique_ptr<TrialBuild>> Build(const v1::Trial& trial, std::shared_ptr<const v1::Bundle> bundle,

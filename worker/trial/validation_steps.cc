@@ -323,6 +323,7 @@ absl::Status SanitizeKept(TrialRun& run) {
   };
   std::optional<size_t> good;  // one over which it ran
   absl::Status trouble;
+  bool of_start = false;
   for (size_t begin = 0, end = 0; begin < variants.size(); begin = end) {
     int64_t bytes = InputBytes(variants[begin]);
     for (end = begin + 1; end < variants.size(); ++end) {
@@ -344,6 +345,7 @@ absl::Status SanitizeKept(TrialRun& run) {
       if (absl::IsCancelled(alone.status())) return alone.status();
       if (!alone.ok()) {
         trouble = alone.status();
+        of_start = of_start || found.iteration() == 0;
         found.mutable_failure()->set_stage(v1::STAGE_VALIDATE);
         found.mutable_failure()->set_check(v1::CHECK_TIMEOUT);
         found.mutable_failure()->set_message(
@@ -357,6 +359,7 @@ absl::Status SanitizeKept(TrialRun& run) {
     if (passed) good = begin;
   }
   if (trouble.ok()) return absl::OkStatus();
+  if (of_start) return trouble;  // all others would be lost with it: another worker tries it first
   // Where it can't run over what it ran over before either, it is this machine's fault.
   return good && sanitize(*good, *good + 1).ok() ? absl::OkStatus() : trouble;
 }

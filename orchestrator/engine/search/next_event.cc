@@ -30,6 +30,8 @@ constexpr int kIterationsToShare = 50;       // of so many where their number is
 constexpr double kLeastGain = 0.001;
 // compute-sanitizer takes about as long to start as for several variants, but what is built on a wrong one is lost.
 constexpr size_t kMostUnsanitized = 4;
+// Iterations before it runs over the start, however few were kept: all of them are lost with a wrong start.
+constexpr size_t kMostBeforeStart = 6;
 // In one trial: its request has the source of each.
 constexpr int kMostAtOnce = 8;
 
@@ -521,8 +523,9 @@ std::optional<v1::Event> Decide(const CampaignState& campaign, const Chooser& ch
   const auto when_idle = [&](v1::Event event) { return open == 0 ? std::optional(std::move(event)) : std::nullopt; };
   if (std::optional<v1::Event> pause = PauseAtGate(campaign)) return when_idle(*std::move(pause));
   if (campaign.best() == nullptr) {
-    return Ended(v1::FAILED, v1::STOP_REASON_START,
-                 absl::StrCat("the start variant was rejected: ", campaign.iterations()[0].reason()));
+    const v1::Iteration* start = campaign.Find(0);
+    const std::string& why = start != nullptr ? start->reason() : campaign.iterations()[0].reason();
+    return when_idle(Ended(v1::FAILED, v1::STOP_REASON_START, absl::StrCat("the start variant was rejected: ", why)));
   }
   const v1::CampaignSpec& spec = campaign.summary().spec();
   const v1::Budget budget = BudgetUntilLegEnds(campaign);
@@ -531,7 +534,8 @@ std::optional<v1::Event> Decide(const CampaignState& campaign, const Chooser& ch
   };
   if (const v1::Iteration* end = campaign.UncomparedEnd()) return PlannedEnd(campaign, *end);
   if (std::optional<v1::Event> stop = Stop(campaign, budget, now)) return finish(*std::move(stop));
-  const bool sanitizes = campaign.unsanitized().size() >= kMostUnsanitized || campaign.sanitizes_alone();
+  const bool late = campaign.unsanitized().contains(0) && campaign.iterations().size() > kMostBeforeStart;
+  const bool sanitizes = campaign.unsanitized().size() >= kMostUnsanitized || late || campaign.sanitizes_alone();
   if (sanitizes && !has_open(v1::TRIAL_PURPOSE_SANITIZE)) return PlannedSanitizing(campaign);
   // What is built on these may have to be taken back with them.
   if (campaign.unsanitized().size() >= 2 * kMostUnsanitized) return std::nullopt;

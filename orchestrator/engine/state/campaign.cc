@@ -344,7 +344,17 @@ void CampaignState::ElectBest() {
     if (iteration.verdict() != v1::KEPT) continue;
     if (best == nullptr || SpeedupOf(iteration) > SpeedupOf(*best)) best = &iteration;
   }
-  if (best == nullptr) return;
+  if (best == nullptr) {
+    // The start was rejected, and all with it: as if it had failed at once.
+    summary_.clear_best();
+    summary_.clear_best_us();
+    summary_.clear_start_us();
+    summary_.clear_baseline_us();
+    summary_.clear_speedup_over_start();
+    summary_.clear_speedup_over_baseline();
+    summary_.clear_total_gain();
+    return;
+  }
   summary_.set_best(best->number());
   summary_.set_best_us(best->time_us());
   summary_.set_speedup_over_start(SpeedupOf(*best));
@@ -478,6 +488,7 @@ std::vector<v1::RevisedIteration> CorrectedBy(const v1::TotalGain& total,
 
 // From here on the campaign goes by what was measured.
 void CampaignState::ApplyTotal(const v1::TrialFinished& finished, int kept_before) {
+  if (start_rejected()) return;
   *summary_.mutable_total_gain() = finished.total_gain();
   if (leg_ < summary_.legs_size() && !finished.total_gain().interim()) {
     *summary_.mutable_legs(leg_)->mutable_total() = finished.total_gain();
@@ -537,6 +548,11 @@ absl::Duration CampaignState::Running(const Moment& now) const {
   if (clock_since_->served && now.served) since = *now.served - *clock_since_->served;
   if (!clock_since_->served && !now.served) since = now.time - clock_since_->time;
   return ran_ + std::max(since, absl::ZeroDuration());
+}
+
+bool CampaignState::start_rejected() const {
+  const v1::Iteration* start = Find(0);
+  return start != nullptr && start->verdict() == v1::REJECTED;
 }
 
 bool CampaignState::awaits_start() const { return !summary_.has_best() && IsContractAlone(*bundle_); }

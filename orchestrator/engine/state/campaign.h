@@ -163,6 +163,8 @@ class CampaignState {
   const std::set<int>& unsanitized() const { return unsanitized_; }
   // Workers were lost while it ran over several of them: each is tried by itself.
   bool sanitizes_alone() const { return sanitizes_alone_; }
+  // At once, or later by compute-sanitizer: there is nothing to go on from.
+  bool start_rejected() const;
   SearchMemo& search_memo() const { return memo_; }
   // That trials of it are measured on; empty before iteration 0 has its result.
   const v1::GpuInfo& gpu() const { return gpu_; }

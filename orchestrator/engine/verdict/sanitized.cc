@@ -53,7 +53,8 @@ std::vector<v1::RevisedIteration> JudgeSanitized(const CampaignState& campaign, 
       all[number] = Unrevised(*iteration);
       continue;
     }
-    const std::set<int> heirs = IsInherited(*failure) ? campaign.DescendedFrom(number) : std::set<int>();
+    const bool inherited = IsInherited(*failure) || !iteration->has_parent();  // nothing stands without the start
+    const std::set<int> heirs = inherited ? campaign.DescendedFrom(number) : std::set<int>();
     for (v1::RevisedIteration& rejected : RejectedWith(campaign, number, *failure, 0, gates.Get(GateKind::kSanitizer),
                                                        heirs, {v1::KEPT, v1::REVERTED})) {
       rejected_numbers.insert(rejected.number());

@@ -502,6 +502,14 @@ v1::Iteration Judged(const CampaignState& campaign, const v1::TrialPlanned& plan
 
 v1::Iteration Judge(const CampaignState& campaign, const v1::TrialPlanned& planned, const v1::TrialResult& result,
                     const Gates& gates, double expected_baseline_us) {
+  if (campaign.start_rejected() && planned.has_parent()) {
+    v1::Iteration iteration = Begin(campaign, planned);
+    *iteration.mutable_stages() = result.stages();
+    iteration.set_device(result.device());
+    iteration.set_verdict(v1::REJECTED);
+    iteration.set_reason("the start variant was rejected meanwhile");
+    return iteration;
+  }
   v1::Iteration iteration = Judged(campaign, planned, result, gates, expected_baseline_us);
   NumberStart(campaign, planned, &iteration);
   iteration.set_unsanitized(iteration.verdict() == v1::KEPT && result.sanitize_later());

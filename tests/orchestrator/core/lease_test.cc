@@ -311,6 +311,47 @@ TEST(LeaseTest, LetsTheSanitizersTrialWaitForAWorkerThatHasIt) {
   EXPECT_EQ(again.MustLease().trial().purpose(), v1::TRIAL_PURPOSE_SANITIZE);
 }
 
+TEST(LeaseTest, FailsACampaignWhoseStartTheSanitizerRejects) {
+  World world;
+  ScriptedWorker worker(world, "a", WithSanitizer());
+  v1::CampaignSpec spec;
+  spec.mutable_budget()->set_iterations(1);
+  const std::string campaign = world.Submit(spec);
+  const Measure later = [](const v1::Trial& trial) {
+    v1::TrialResult result = EverythingHelps(trial);
+    result.set_sanitize_later(true);
+    return result;
+  };
+  for (int i = 0; i < 2; ++i) ASSERT_TRUE(worker.Complete(worker.MustLease(), later).ok());
+  const v1::LeaseTrialResponse sanitizes = worker.MustLease();
+  ASSERT_EQ(sanitizes.trial().purpose(), v1::TRIAL_PURPOSE_SANITIZE);
+  ASSERT_EQ(sanitizes.trial().unsanitized_size(), 2);
+  const Measure out_of_bounds = [](const v1::Trial& trial) {
+    v1::TrialResult result;
+    for (const v1::UnsanitizedVariant& each : trial.unsanitized()) {
+      v1::SanitizedVariant& found = *result.add_sanitized_variants();
+      found.set_iteration(each.iteration());
+      if (each.iteration() > 0) continue;
+      found.mutable_failure()->set_check(v1::CHECK_MEMCHECK);
+      found.mutable_failure()->set_message("an invalid read");
+    }
+    return result;
+  };
+  ASSERT_TRUE(worker.Complete(sanitizes, out_of_bounds).ok());
+  for (const bool restarted : {false, true}) {
+    if (restarted) world.Restart();
+    const v1::Campaign ended = world.Get(campaign);
+    EXPECT_EQ(ended.state(), v1::FAILED);
+    EXPECT_THAT(ended.message(), HasSubstr("an invalid read"));
+    EXPECT_FALSE(ended.has_best());
+    EXPECT_EQ(ended.speedup_over_start(), 0);
+    for (const v1::Iteration& iteration : world.Iterations(campaign)) EXPECT_EQ(iteration.verdict(), v1::REJECTED);
+    v1::GetSituationRequest situation;
+    situation.set_campaign(campaign);
+    EXPECT_FALSE(world->Situation(situation).value_or(v1::Situation()).has_best());
+  }
+}
+
 TEST(LeaseTest, GoesOnWithoutWhatCanNotBeSanitizedOnceItWasResumed) {
   World world;
   ScriptedWorker worker(world, "a", WithSanitizer());

@@ -107,6 +107,7 @@ TEST(ContractAloneTest, BeginsWithTheFirstProposalThatPassesValidation) {
     const v1::LeaseTrialResponse wrong = worker.MustLease();
     EXPECT_FALSE(wrong.trial().has_parent());
     EXPECT_EQ(wrong.trial().patched_source(), "") << "its bundle has it";
+    EXPECT_TRUE(wrong.trial().sanitize_start()) << "another may be proposed instead";
     EXPECT_NE(wrong.trial().bundle_hash(), contract_hash);
     EXPECT_EQ(wrong.trial().variant().values().at("TILE"), 16);
     v1::GetBundleRequest get;

@@ -59,7 +59,7 @@ const Log kReferenceTried = {"reference call small x1", "reference check small"}
 const Log kKept = Validated(2) + kCompared + kConfirmed + kMoreSizes + Validated(20) + kProfiled;
 // It begins before the validation that it runs beside.
 const Log kVerified = Validated(2) + kCompared + kConfirmed + kSanitized + kMoreSizes + Validated(20) + kProfiled;
-const Log kAlone = kSanitized + Validated(20, true) + kReferenceTried + kCompared + kProfiled + Log{"copy", "baseline"};
+const Log kAlone = Validated(20, true) + kReferenceTried + kCompared + kProfiled + Log{"copy", "baseline"};
 
 v1::Variant Tile(int value) {
   v1::Variant variant;
@@ -91,7 +91,9 @@ class TrialPipelineTest : public testing::Test {
     trial_.set_size("main");
   }
 
+  // The start of a campaign.
   void Alone() {
+    trial_.set_purpose(v1::TRIAL_PURPOSE_ITERATION);
     trial_.clear_parent();
     *trial_.mutable_variant() = Tile(32);
   }
@@ -1262,8 +1264,19 @@ TEST_F(TrialPipelineTest, TakesAVariantWithoutAParentThroughEveryStepInOrder) {
   EXPECT_EQ(result.cold_us(), 300);
   EXPECT_EQ(result.copy_gb_s(), 4000);
   EXPECT_EQ(result.baselines_size(), 2);
-  EXPECT_TRUE(result.sanitized());
+  EXPECT_TRUE(result.sanitize_later());
   EXPECT_TRUE(result.profiled());
+}
+
+TEST_F(TrialPipelineTest, SanitizesAStartThatSomebodyProposedAtOnce) {
+  Alone();
+  trial_.set_sanitize_start(true);
+  gpu_.sanitizing.seconds = 0.25;
+  const v1::TrialResult result = Run();
+  EXPECT_FALSE(result.has_failure()) << result.failure().message();
+  EXPECT_TRUE(result.sanitized());
+  EXPECT_FALSE(result.sanitize_later());
+  EXPECT_THAT(gpu_.log, Contains(kSanitized[0]));
 }
 
 TEST_F(TrialPipelineTest, RejectsAToleranceThatAcceptsWrongOutputs) {
@@ -1271,8 +1284,8 @@ TEST_F(TrialPipelineTest, RejectsAToleranceThatAcceptsWrongOutputs) {
   gpu_.lenient = {"zeros"};
   const v1::Failure failure = RunToFailure();
   EXPECT_EQ(failure.check(), v1::CHECK_LENIENT);
-  EXPECT_THAT(gpu_.log, ElementsAre(kSanitized[0], "call hidden x20", "check hidden self-test", "call hidden x1",
-                                    "check hidden self-test"))
+  EXPECT_THAT(gpu_.log,
+              ElementsAre("call hidden x20", "check hidden self-test", "call hidden x1", "check hidden self-test"))
       << "twice";
 }
 
@@ -1291,15 +1304,14 @@ TEST_F(TrialPipelineTest, RejectsAVariantAloneOnAGpuThatStaysUnsteady) {
   EXPECT_EQ(failure.check(), v1::CHECK_UNSTEADY);
   EXPECT_EQ(failure.size(), "main");
   EXPECT_THAT(failure.message(), HasSubstr("the GPU was unsteady in 10 pairs"));
-  EXPECT_THAT(gpu_.log, ElementsAreArray(kSanitized + Validated(20, true) + kReferenceTried + kCompared + kRestarted +
-                                         kCompared));
+  EXPECT_THAT(gpu_.log, ElementsAreArray(Validated(20, true) + kReferenceTried + kCompared + kRestarted + kCompared));
 }
 
 TEST_F(TrialPipelineTest, HoldsAVariantAloneAgainstTheRooflineFloor) {
   Alone();
   gpu_.processes = {{.candidate_us = 50, .parent_us = 50}};
   EXPECT_EQ(RunToFailure().check(), v1::CHECK_ROOFLINE);
-  EXPECT_THAT(gpu_.log, ElementsAreArray(kSanitized + Validated(20, true) + kReferenceTried + kCompared));
+  EXPECT_THAT(gpu_.log, ElementsAreArray(Validated(20, true) + kReferenceTried + kCompared));
 }
 
 TEST_F(TrialPipelineTest, FailsAVariantAloneThatFailsWhileItIsTimed) {

@@ -95,6 +95,94 @@ TEST_F(SanitizedTest, RunsOverSeveralKeptVariantsAtOnce) {
   EXPECT_FALSE(script_.Decide()) << "one thing at a time";
 }
 
+// The start of a campaign whose worker leaves it for later as well.
+v1::TrialResult UnsanitizedStart() {
+  v1::TrialResult result = MeasuredStart(100);
+  result.set_sanitize_later(true);
+  return result;
+}
+
+TEST(SanitizedStartTest, IsSanitizedWithWhatIsKeptFirst) {
+  CampaignScript script(Spec(), ManyVariants());
+  EXPECT_TRUE(script.Run(UnsanitizedStart()).unsanitized());
+  double us = 100;
+  for (int i = 0; i < 3; ++i, us *= 0.9) {
+    v1::TrialResult faster = Measured(us, us * 0.9);
+    faster.set_sanitize_later(true);
+    EXPECT_EQ(script.Run(faster).verdict(), v1::KEPT);
+  }
+  const std::optional<v1::Event> event = script.Decide();
+  ASSERT_TRUE(event && event->planned().purpose() == v1::TRIAL_PURPOSE_SANITIZE);
+  EXPECT_THAT(event->planned().unsanitized(), ElementsAre(0, 1, 2, 3));
+}
+
+TEST(SanitizedStartTest, IsSanitizedSoonHoweverLittleIsKept) {
+  CampaignScript script(Spec(), ManyVariants());
+  script.Run(UnsanitizedStart());
+  for (int i = 0; i < 6; ++i) EXPECT_EQ(script.Run(Measured(100, 120)).verdict(), v1::REVERTED);
+  const std::optional<v1::Event> event = script.Decide();
+  ASSERT_TRUE(event && event->planned().purpose() == v1::TRIAL_PURPOSE_SANITIZE);
+  EXPECT_THAT(event->planned().unsanitized(), ElementsAre(0));
+}
+
+TEST(SanitizedStartTest, TakesEverythingBackWithAStartThatFails) {
+  for (const v1::Check check : {v1::CHECK_MEMCHECK, v1::CHECK_TIMEOUT}) {
+    SCOPED_TRACE(v1::Check_Name(check));
+    CampaignScript script(Spec(1), ManyVariants());
+    script.Run(UnsanitizedStart());
+    EXPECT_EQ(script.Run(Measured(100, 90)).verdict(), v1::KEPT);
+    const std::optional<v1::Event> event = script.Decide();
+    ASSERT_TRUE(event && event->planned().purpose() == v1::TRIAL_PURPOSE_SANITIZE);
+    EXPECT_THAT(event->planned().unsanitized(), ElementsAre(0));
+    script.Lease(event->planned().trial());
+    v1::TrialResult result;
+    v1::SanitizedVariant& found = *result.add_sanitized_variants();
+    found.set_iteration(0);
+    found.mutable_failure()->set_check(check);
+    found.mutable_failure()->set_message("out of bounds");
+    script.Finish(event->planned().trial(), result);
+    EXPECT_EQ(script.state().Find(1)->verdict(), v1::REJECTED);
+    const std::optional<v1::Event> end = script.Decide();
+    ASSERT_TRUE(end && end->has_ended());
+    EXPECT_EQ(end->ended().state(), v1::FAILED);
+    EXPECT_THAT(end->ended().message(), HasSubstr("the start variant was rejected"));
+    EXPECT_THAT(end->ended().message(), HasSubstr("out of bounds"));
+    EXPECT_FALSE(script.summary().has_best());
+    EXPECT_EQ(script.summary().start_us(), 0) << "as if the start had failed at once";
+  }
+}
+
+TEST(SanitizedStartTest, ThatFailsLetsWhatIsOpenEnd) {
+  CampaignScript script(Spec(), ManyVariants());
+  script.Run(UnsanitizedStart());
+  double us = 100;
+  for (int i = 0; i < 3; ++i, us *= 0.9) {
+    v1::TrialResult faster = Measured(us, us * 0.9);
+    faster.set_sanitize_later(true);
+    EXPECT_EQ(script.Run(faster).verdict(), v1::KEPT);
+  }
+  const std::optional<v1::Event> sanitizes = script.Decide(NeighbourChooser(), 2);
+  ASSERT_TRUE(sanitizes && sanitizes->planned().purpose() == v1::TRIAL_PURPOSE_SANITIZE);
+  script.Lease(sanitizes->planned().trial());
+  const std::optional<v1::Event> beside = script.Decide(NeighbourChooser(), 2);
+  ASSERT_TRUE(beside && beside->planned().purpose() == v1::TRIAL_PURPOSE_ITERATION);
+  script.Lease(beside->planned().trial());
+  v1::TrialResult result;
+  for (int number = 0; number < 4; ++number) {
+    v1::SanitizedVariant& found = *result.add_sanitized_variants();
+    found.set_iteration(number);
+    if (number == 0) found.mutable_failure()->set_check(v1::CHECK_RACECHECK);
+  }
+  script.Finish(sanitizes->planned().trial(), result);
+  EXPECT_FALSE(script.summary().has_best()) << "nothing of it is shown as the best meanwhile";
+  EXPECT_FALSE(script.Decide(NeighbourChooser(), 2)) << "it waits for what is open";
+  EXPECT_NE(script.Finish(beside->planned().trial(), Measured(us, us * 0.9)).verdict(), v1::KEPT);
+  const std::optional<v1::Event> end = script.Decide(NeighbourChooser(), 2);
+  ASSERT_TRUE(end && end->has_ended());
+  EXPECT_EQ(end->ended().state(), v1::FAILED);
+  EXPECT_FALSE(script.summary().has_best());
+}
+
 TEST_F(SanitizedTest, ForgetsWhatPassed) {
   for (int i = 0; i < 4; ++i) Keep();
   const v1::Iteration before = *script_.state().Find(4);
