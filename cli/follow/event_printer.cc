@@ -113,7 +113,8 @@ void EventPrinter::See(const v1::WatchCampaignResponse& message, absl::Time now)
       progress_.reset();
     }
     const bool judged = event.has_finished() && event.finished().has_iteration();
-    const bool end = event.has_finished() && !judged && event.finished().revised_size() == 1;
+    const bool end =
+        event.has_finished() && !judged && !event.finished().has_total_gain() && event.finished().revised_size() == 1;
     if (judged) Note(event.finished().iteration());
     if (judged && event.finished().iteration().untried()) return;
     if (judged && live_ != nullptr && !titled_) Print(IterationLineTitle(Width()), v1::REVERTED);

@@ -87,9 +87,12 @@ void Leases::Lose(Step* step, TrialKey key, v1::LeaseLost::Reason reason, const 
   // It was tried again by somebody who resumed the campaign: it goes on without what can't be sanitized.
   const bool sanitizes = open.planned.purpose() == v1::TRIAL_PURPOSE_SANITIZE;
   const bool resumed = open.host_faults > options_.profiles->gates.Get(GateKind::kPreflight).threshold;
-  const bool gives_up = too_many_faults && sanitizes && (resumed || campaign.sanitizes_alone());
+  const auto& unsanitized = open.planned.unsanitized();
+  const bool of_start = sanitizes && unsanitized.size() == 1 && unsanitized[0] == 0;  // all would be lost with it
+  const bool gives_up = too_many_faults && sanitizes && !of_start && (resumed || campaign.sanitizes_alone());
   const bool too_many_killed = reason == v1::LeaseLost::EXPIRED && open.killed >= options_.max_killed;
-  const bool starts = open.planned.purpose() == v1::TRIAL_PURPOSE_ITERATION && open.planned.iteration() == 0;
+  const bool starts =
+      of_start || (open.planned.purpose() == v1::TRIAL_PURPOSE_ITERATION && open.planned.iteration() == 0);
   const auto pause = [&](const std::string& why) {
     if (campaign.summary().state() == v1::PAUSED) return;
     v1::Event paused;
@@ -110,7 +113,8 @@ void Leases::Lose(Step* step, TrialKey key, v1::LeaseLost::Reason reason, const 
   } else if (too_many_faults) {
     pause(absl::StrCat("trial ", key.second, " failed ", open.host_faults,
                        " times because of the machine, the last time on ", before.worker, ": ", message,
-                       sanitizes
+                       of_start ? ". pawl resume tries it again, pawl cancel ends the campaign"
+                       : sanitizes
                            ? ". pawl resume tries it once more, and rejects the variants over which it fails again"
                            : ". pawl resume continues the campaign"));
   }

@@ -356,8 +356,10 @@ absl::Status Orchestrator::CompleteOne(Step* step, CheckedCompletion* checked) {
       }
     } else if (open.planned.purpose() == v1::TRIAL_PURPOSE_TOTAL) {
       *finished.mutable_total_gain() = JudgeTotal(campaign, open.planned, request.result());
-      for (v1::RevisedIteration& revised : RevisedBy(finished.total_gain(), campaign.iterations())) {
-        *finished.add_revised() = std::move(revised);
+      if (!campaign.start_rejected()) {
+        for (v1::RevisedIteration& revised : RevisedBy(finished.total_gain(), campaign.iterations())) {
+          *finished.add_revised() = std::move(revised);
+        }
       }
     } else if (open.planned.purpose() == v1::TRIAL_PURPOSE_END) {
       *finished.add_revised() = JudgeEnd(campaign, open.planned, request.result(), options_.profiles->gates);
@@ -378,7 +380,7 @@ absl::Status Orchestrator::CompleteOne(Step* step, CheckedCompletion* checked) {
         *finished.add_revised() = std::move(revised);
       }
     }
-    AddLater(campaign, open.planned, step->now, &finished);
+    if (!campaign.start_rejected()) AddLater(campaign, open.planned, step->now, &finished);
     leases_.Release(key, request.worker());
     state_.failed_by.erase(key);
     state_.unconfirmed.erase(request.worker());

@@ -350,6 +350,7 @@ void CampaignState::ElectBest() {
     summary_.clear_best_us();
     summary_.clear_start_us();
     summary_.clear_baseline_us();
+    summary_.clear_baseline();
     summary_.clear_speedup_over_start();
     summary_.clear_speedup_over_baseline();
     summary_.clear_total_gain();

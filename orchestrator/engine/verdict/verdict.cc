@@ -505,8 +505,11 @@ v1::Iteration Judge(const CampaignState& campaign, const v1::TrialPlanned& plann
   if (campaign.start_rejected() && planned.has_parent()) {
     v1::Iteration iteration = Begin(campaign, planned);
     *iteration.mutable_stages() = result.stages();
+    *iteration.mutable_beside() = result.beside();
+    iteration.set_built_ahead(result.built_ahead());
     iteration.set_device(result.device());
     iteration.set_verdict(v1::REJECTED);
+    iteration.set_untried(true);
     iteration.set_reason("the start variant was rejected meanwhile");
     return iteration;
   }
@@ -535,7 +538,9 @@ v1::TotalGain JudgeTotal(const CampaignState& campaign, const v1::TrialPlanned& 
   }
   // An unsteady GPU or a gap in a recording is not a failure of the variant.
   const bool failed = result.has_failure() && result.failure().check() != v1::CHECK_UNSTEADY;
-  const std::string unmeasured = result.has_failure() ? result.failure().message() : result.passed_over();
+  const std::string unmeasured = campaign.start_rejected() ? "the start variant was rejected meanwhile"
+                                 : result.has_failure()    ? result.failure().message()
+                                                           : result.passed_over();
   const KeepRule rule = KeepRuleOf(campaign.summary().spec().keep());
   if (!unmeasured.empty() || result.pairs_size() < rule.first_pairs || result.discarded() >= rule.max_discarded) {
     total.mutable_interval()->set_result(v1::UNCLEAR);

@@ -374,6 +374,41 @@ TEST(LeaseTest, GoesOnWithoutWhatCanNotBeSanitizedOnceItWasResumed) {
   }
 }
 
+TEST(LeaseTest, PausesWhereTheSanitizerCanNotRunOverTheStart) {
+  for (const bool lost : {false, true}) {
+    SCOPED_TRACE(lost ? "workers are lost" : "the tool fails");
+    World world;
+    v1::CampaignSpec spec;
+    spec.mutable_budget()->set_iterations(1);
+    const std::string campaign = world.Submit(spec);
+    const Measure later = [](const v1::Trial& trial) {
+      v1::TrialResult result = NothingHelps(trial);
+      result.set_sanitize_later(true);
+      return result;
+    };
+    ScriptedWorker first(world, "a", WithSanitizer());
+    for (int i = 0; i < 2; ++i) ASSERT_TRUE(first.Complete(first.MustLease(), later).ok());
+    ASSERT_TRUE(first.Drain(/*gone=*/true).ok());
+    const auto fail = [&](int number) {
+      ScriptedWorker worker(world, absl::StrCat("b", number), WithSanitizer());
+      const v1::LeaseTrialResponse leased = worker.MustLease();
+      EXPECT_EQ(leased.trial().purpose(), v1::TRIAL_PURPOSE_SANITIZE);
+      if (!lost) return worker.HostFault(leased.lease(), "compute-sanitizer died of signal 11").ok();
+      const bool renewed = worker.Renew(leased.lease()).ok();
+      world.Pass(absl::Seconds(60));
+      return renewed;
+    };
+    for (int i = 0; i < 3; ++i) ASSERT_TRUE(fail(i));
+    ASSERT_EQ(world.Get(campaign).state(), v1::PAUSED);
+    v1::ResumeCampaignRequest resume;
+    resume.set_name(campaign);
+    ASSERT_TRUE(world->Resume(resume).ok());
+    ASSERT_TRUE(fail(3));
+    EXPECT_EQ(world.Get(campaign).state(), v1::PAUSED) << "nothing is lost that the next worker could clear";
+    EXPECT_EQ(world.Get(campaign).best(), 0);
+  }
+}
+
 TEST(LeaseTest, PausesACampaignAfterThreeHostFaultsOfOneTrial) {
   World world;
   const std::string campaign = world.Submit();
