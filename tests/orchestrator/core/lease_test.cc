@@ -276,17 +276,22 @@ TEST(LeaseTest, LeavesATrialThatAMachineCouldNotRunToOthers) {
   EXPECT_TRUE(alone.Lease()->has_trial()) << "nobody else can run it";
 }
 
+// As a worker measures that leaves compute-sanitizer for later.
+Measure Unsanitized(const Measure& measure) {
+  return [measure](const v1::Trial& trial) {
+    v1::TrialResult result = measure(trial);
+    result.set_sanitize_later(true);
+    return result;
+  };
+}
+
 // A campaign that is done but for compute-sanitizer, which has to run over these changes.
 std::string ToBeSanitized(World& world, ScriptedWorker& worker, int changes = 1) {
   v1::CampaignSpec spec;
   spec.mutable_budget()->set_iterations(changes);
   const std::string campaign = world.Submit(spec);
   EXPECT_TRUE(worker.Complete(worker.MustLease()).ok());
-  const Measure faster = [](const v1::Trial& trial) {
-    v1::TrialResult result = EverythingHelps(trial);
-    result.set_sanitize_later(true);
-    return result;
-  };
+  const Measure faster = Unsanitized(EverythingHelps);
   for (int i = 0; i < changes; ++i) EXPECT_TRUE(worker.Complete(worker.MustLease(), faster).ok());
   EXPECT_EQ(world.Get(campaign).best(), changes);
   return campaign;
@@ -317,11 +322,7 @@ TEST(LeaseTest, FailsACampaignWhoseStartTheSanitizerRejects) {
   v1::CampaignSpec spec;
   spec.mutable_budget()->set_iterations(1);
   const std::string campaign = world.Submit(spec);
-  const Measure later = [](const v1::Trial& trial) {
-    v1::TrialResult result = EverythingHelps(trial);
-    result.set_sanitize_later(true);
-    return result;
-  };
+  const Measure later = Unsanitized(EverythingHelps);
   for (int i = 0; i < 2; ++i) ASSERT_TRUE(worker.Complete(worker.MustLease(), later).ok());
   const v1::LeaseTrialResponse sanitizes = worker.MustLease();
   ASSERT_EQ(sanitizes.trial().purpose(), v1::TRIAL_PURPOSE_SANITIZE);
@@ -381,11 +382,7 @@ TEST(LeaseTest, PausesWhereTheSanitizerCanNotRunOverTheStart) {
     v1::CampaignSpec spec;
     spec.mutable_budget()->set_iterations(1);
     const std::string campaign = world.Submit(spec);
-    const Measure later = [](const v1::Trial& trial) {
-      v1::TrialResult result = NothingHelps(trial);
-      result.set_sanitize_later(true);
-      return result;
-    };
+    const Measure later = Unsanitized(NothingHelps);
     ScriptedWorker first(world, "a", WithSanitizer());
     for (int i = 0; i < 2; ++i) ASSERT_TRUE(first.Complete(first.MustLease(), later).ok());
     ASSERT_TRUE(first.Drain(/*gone=*/true).ok());
