@@ -16,7 +16,7 @@ absl::Status StudyDevice::Next() {
     options.support_cubin = cuda_.support_cubin();
     options.sandboxing = &cuda_.sandboxing();
     runners_.push_back(std::make_unique<RunnerProcess>(options));
-    if (absl::Status status = runners_.back()->OpenAhead(); !status.ok()) return status;
+    if (absl::Status status = runners_.back()->OpenSpare(); !status.ok()) return status;
   }
   for (const std::unique_ptr<RunnerProcess>& runner : runners_) {
     if (absl::Status status = runner->Open(); !status.ok()) return status;

@@ -52,7 +52,10 @@ class CudaDevice : public GpuDevice {
   ProvidedPools& pools() override { return pools_; }
   void StopWhen(const Stopped& stopped) override;
   const Stopped& stopped() const override { return stopped_; }
-  void Settle() override { problem_->Settle(); }
+  void Settle() override {
+    problem_->Settle();
+    runner_->Settle();
+  }
   bool has_sanitizer() const override { return !toolkit_.compute_sanitizer.empty(); }
   absl::StatusOr<std::unique_ptr<SanitizerRun>> StartSanitizing(const std::vector<const BuiltSize*>& sizes,
                                                                 SanitizerTools tools) override;

@@ -35,6 +35,7 @@ MAX_REGION_BYTES = 4 << 30  # for the tensors of more than one call
 MAX_CALLS = 20  # in a graph, as in those that Pawl times its candidates by
 GRAPH_US = 100  # of a graph: long against the resolution of events
 QUARTER_US = 6000  # of replays in a quarter of a block: fewer where one is long
+MAX_REPLAYS = 5  # in a quarter: places differ more than replays
 BLOCKS = 24  # each with tensors at other addresses
 MIN_BLOCKS = 6
 COMPARE_SECONDS = 60  # with fewer blocks where calls are slow
@@ -493,7 +494,7 @@ def compare(torch, baseline, winner, tensors, rng, now=time.monotonic, contents=
     torch.cuda.empty_cache()
     calls = calls_in_graph(torch, tensors, min(rough.values()))
     replay_time = max(rough.values()) * calls
-    replays = int(max(1, min(QUARTER_US // replay_time, 15)))
+    replays = int(max(1, min(QUARTER_US // replay_time, MAX_REPLAYS)))
     blocks = int(max(MIN_BLOCKS, min(BLOCKS, COMPARE_SECONDS * 1e6 / (4 * replays * replay_time))))
 
     region = Region(torch, tensors, calls, rng, contents)

@@ -29,23 +29,41 @@ v1::RunnerReply Failed(v1::Check check, const std::string& message) {
 }  // namespace
 
 absl::Status RunnerProcess::Open() {
-  if (child_ != nullptr && child_->alive()) {
-    if (!opening_) return absl::OkStatus();
-    opening_ = false;
-    return ReadOpened(Reply(absl::OkStatus(), absl::Now() + kOpenDeadline, kOpenDeadline));
+  if (child_ != nullptr && child_->alive()) return absl::OkStatus();
+  Restart();
+  Settle();
+  if (spare_ != nullptr && spare_->alive()) {
+    child_ = std::move(spare_);
+    return absl::OkStatus();
   }
-  if (absl::Status status = Start(); !status.ok()) return status;
+  absl::StatusOr<std::unique_ptr<ChildProcess>> started = Spawn();
+  if (!started.ok()) return started.status();
+  child_ = *std::move(started);
   return SendOpen();
 }
 
-absl::Status RunnerProcess::OpenAhead() {
-  if (absl::Status status = Start(); !status.ok()) return status;
-  opening_ = true;
-  return child_->Send(OpenRequest(), absl::Now() + kOpenDeadline);
+absl::Status RunnerProcess::OpenSpare() {
+  if (spare_ != nullptr && spare_->alive()) return absl::OkStatus();
+  absl::StatusOr<std::unique_ptr<ChildProcess>> started = Spawn();
+  if (!started.ok()) return started.status();
+  spare_ = *std::move(started);
+  spare_opens_ = true;
+  return spare_->Send(OpenRequest(), absl::Now() + kOpenDeadline);
 }
 
-absl::Status RunnerProcess::Start() {
-  Restart();
+void RunnerProcess::Settle() {
+  if (spare_ == nullptr || !spare_opens_) return;
+  spare_opens_ = false;
+  v1::RunnerReply reply;
+  const absl::Status status = spare_->Receive(&reply, absl::Now() + kOpenDeadline, stopped_);
+  if (status.ok() && reply.has_open()) {
+    gpu_ = reply.open().gpu();
+  } else {
+    spare_.reset();  // whoever needs a process starts another, and says what is wrong
+  }
+}
+
+absl::StatusOr<std::unique_ptr<ChildProcess>> RunnerProcess::Spawn() const {
   ChildOptions child;
   child.env = options_.env;
   if (options_.counters_folder.empty()) {
@@ -56,16 +74,13 @@ absl::Status RunnerProcess::Start() {
     child.argv = {options_.program, "--counters"};
     if (options_.sandboxing != nullptr) child.argv = options_.sandboxing->Tool(child.argv, options_.counters_folder);
   }
-  absl::StatusOr<std::unique_ptr<ChildProcess>> started = ChildProcess::Start(child);
-  if (!started.ok()) return started.status();
-  child_ = *std::move(started);
-  return absl::OkStatus();
+  return ChildProcess::Start(child);
 }
 
 absl::Status RunnerProcess::SetSupportCubin(const std::string& cubin) {
   options_.support_cubin = cubin;
+  spare_.reset();
   if (child_ == nullptr || !child_->alive()) return absl::OkStatus();
-  if (absl::Status open = Open(); !open.ok()) return open;  // where it was opened ahead
   return SendOpen();
 }
 
@@ -91,9 +106,13 @@ absl::Status RunnerProcess::ReadOpened(absl::StatusOr<v1::RunnerReply> reply) {
 
 void RunnerProcess::Restart() {
   child_.reset();
-  opening_ = false;
   loaded_.clear();
   pools_.clear();
+}
+
+void RunnerProcess::EndAll() {
+  Restart();
+  spare_.reset();  // what ended the one may have harmed the other
 }
 
 absl::StatusOr<v1::RunnerReply> RunnerProcess::Exchange(const v1::RunnerRequest& request, absl::Duration deadline) {
@@ -105,22 +124,22 @@ absl::StatusOr<v1::RunnerReply> RunnerProcess::Reply(absl::Status status, absl::
   v1::RunnerReply reply;
   if (status.ok()) status = child_->Receive(&reply, until, stopped_);
   if (absl::IsCancelled(status)) {
-    Restart();
+    EndAll();
     return status;
   }
   if (absl::IsDeadlineExceeded(status)) {
-    Restart();
+    EndAll();
     return Failed(v1::CHECK_TIMEOUT, absl::StrCat("not done after ", absl::FormatDuration(deadline),
                                                   ": the kernel hangs or is far too slow; the runner was killed"));
   }
   if (!status.ok()) {
-    Restart();
+    EndAll();
     v1::RunnerReply died = Failed(v1::CHECK_FAULT, absl::StrCat("the runner died: ", status.message()));
     died.set_runner_died(true);
     return died;
   }
   busy_seconds_ += reply.seconds();
-  if (reply.context_lost()) Restart();
+  if (reply.context_lost()) EndAll();
   return reply;
 }
 

@@ -33,8 +33,10 @@ class RunnerProcess : public KernelProcess {
 
   // Starts the process and creates the context, if that has not happened. An error is the machine's fault.
   absl::Status Open();
-  // Starts the process and lets it create the context in its own time: the next request waits for that.
-  absl::Status OpenAhead();
+  // Starts the process that the next request meets which finds none, and lets it create the context in its own time.
+  absl::Status OpenSpare() override;
+  // Waits until that has a context.
+  void Settle();
   // Gives this and all later processes Pawl's own kernels, which can only be built once the GPU is known.
   absl::Status SetSupportCubin(const std::string& cubin);
   // From now on: while it holds, a call that waits for a reply kills the process and returns CANCELLED.
@@ -59,14 +61,15 @@ class RunnerProcess : public KernelProcess {
   absl::StatusOr<v1::RunnerReply> Exchange(const v1::RunnerRequest& request, absl::Duration deadline);
   absl::StatusOr<v1::RunnerReply> Reply(absl::Status status, absl::Time until, absl::Duration deadline);
 
-  absl::Status Start();
+  absl::StatusOr<std::unique_ptr<ChildProcess>> Spawn() const;
+  void EndAll();
   absl::Status SendOpen();
   v1::RunnerRequest OpenRequest() const;
   absl::Status ReadOpened(absl::StatusOr<v1::RunnerReply> reply);
 
   Options options_;
-  std::unique_ptr<ChildProcess> child_;
-  bool opening_ = false;  // the reply to the request to open has not been read
+  std::unique_ptr<ChildProcess> child_, spare_;
+  bool spare_opens_ = false;  // its reply to the request to open has not been read
   struct Loaded {
     std::map<std::string, v1::LoadReply> replies;  // by the launches they are about
     uint64_t used = 0;  // grows with each Load: the least recently asked for goes first when there are too many

@@ -29,7 +29,7 @@ namespace {
 
 constexpr int64_t kCopyBytes = int64_t{1} << 30;
 constexpr absl::Duration kCopyDeadline = absl::Seconds(30);
-constexpr int kLadderPairs = 3;
+constexpr int kLadderPairs = 3, kLadderChecks = 6;  // nothing is decided by them
 constexpr double kLeastGraphUs = 50;
 
 absl::StatusOr<Timing> Time(TrialRun& run, const BuiltSize& candidate, const BuiltSize& parent,
@@ -445,7 +445,7 @@ absl::Status TimeLadder(TrialRun& run) {
       add(run.DecidingUs(times.parent_warm_us, times.parent_cold_us), run.DecidingUs(times.warm_us, times.cold_us));
       continue;
     }
-    absl::StatusOr<Timing> timing = Time(run, best, start, {.pairs = kLadderPairs});
+    absl::StatusOr<Timing> timing = Time(run, best, start, {.pairs = kLadderPairs, .checked_calls = kLadderChecks});
     if (!timing.ok()) return timing.status();
     const v1::Check check = timing->failure ? timing->failure->check() : v1::CHECK_UNSPECIFIED;
     if (check == v1::CHECK_TIMED_OUTPUT || check == v1::CHECK_UNTOUCHED) {
@@ -468,6 +468,7 @@ absl::Status TimeLadder(TrialRun& run) {
 absl::Status ProfileCandidate(TrialRun& run) {
   const StageWatch watch(run, v1::STAGE_PROFILE);
   run.Report(v1::STAGE_PROFILE, "read counters");
+  run.device.Settle();
   absl::StatusOr<Profiling> profiling = run.device.Profile({run.item()});
   if (!profiling.ok()) return profiling.status();
   if (!profiling->note.empty()) run.Note(profiling->note);

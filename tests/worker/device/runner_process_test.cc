@@ -8,6 +8,8 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <fstream>
+#include <set>
 
 #include "absl/strings/str_cat.h"
 
@@ -74,19 +76,69 @@ TEST_F(RunnerProcessTest, HandsOverAFileWithoutTouchingWhatLiesInSharedMemory) {
   EXPECT_STREQ(kept, "outputs");
 }
 
-TEST_F(RunnerProcessTest, WaitsForAProcessThatWasOpenedAheadWhenItIsAsked) {
-  ASSERT_TRUE(runner_.OpenAhead().ok());
-  const pid_t pid = runner_.pid();
-  EXPECT_NE(pid, 0);
+TEST_F(RunnerProcessTest, TheNextProcessIsTheSpareOne) {
+  ASSERT_TRUE(runner_.OpenSpare().ok());
   EXPECT_EQ(runner_.gpu().name(), "") << "it has not been waited for";
+  EXPECT_EQ(runner_.pid(), 0) << "nothing was asked";
   EXPECT_EQ(Load("a").load().module_bytes(), Load("a").load().module_bytes());
-  EXPECT_EQ(runner_.pid(), pid);
+  const pid_t first = runner_.pid();
   EXPECT_EQ(runner_.gpu().name(), "GPU 2");
-  ASSERT_TRUE(runner_.OpenAhead().ok());
-  EXPECT_NE(runner_.pid(), pid) << "a fresh one";
-  ASSERT_TRUE(runner_.SetSupportCubin("newer").ok());
-  EXPECT_EQ(runner_.gpu().uuid(), "newer");
+  ASSERT_TRUE(runner_.OpenSpare().ok());
+  runner_.Settle();
+  EXPECT_TRUE(IsLoaded("a"));
+  EXPECT_EQ(runner_.pid(), first) << "it is only used once there is none";
+  runner_.Restart();
+  ASSERT_TRUE(runner_.Open().ok());
+  const pid_t second = runner_.pid();
+  EXPECT_NE(second, first);
   EXPECT_THAT(History(), IsEmpty());
+  ASSERT_TRUE(runner_.OpenSpare().ok());
+  ASSERT_TRUE(runner_.SetSupportCubin("newer").ok());
+  runner_.Restart();
+  ASSERT_TRUE(runner_.Open().ok());
+  EXPECT_EQ(runner_.gpu().uuid(), "newer") << "a spare one without the new kernels is not used";
+}
+
+// Processes of this one, but for those that ended.
+std::set<pid_t> Children() {
+  std::set<pid_t> children;
+  std::ifstream file(absl::StrCat("/proc/self/task/", gettid(), "/children"));
+  for (pid_t pid; file >> pid;) children.insert(pid);
+  return children;
+}
+
+TEST_F(RunnerProcessTest, ASpareProcessThatDiedOrSawAFaultIsReplaced) {
+  ASSERT_TRUE(runner_.Open().ok());
+  for (const bool dies : {true, false}) {
+    std::set<pid_t> before = Children();
+    ASSERT_TRUE(runner_.OpenSpare().ok());
+    ASSERT_TRUE(runner_.OpenSpare().ok()) << "one is enough";
+    std::set<pid_t> fresh;
+    for (const pid_t pid : Children()) {
+      if (!before.contains(pid)) fresh.insert(pid);
+    }
+    ASSERT_EQ(fresh.size(), 1u);
+    if (dies) {
+      ASSERT_EQ(kill(*fresh.begin(), SIGKILL), 0);
+      runner_.Settle();
+      runner_.Restart();
+    } else {
+      ASSERT_TRUE(Call("die")->context_lost());
+    }
+    ASSERT_TRUE(runner_.Open().ok());
+    EXPECT_FALSE(fresh.contains(runner_.pid()));
+    EXPECT_TRUE(Load("module").has_load());
+    EXPECT_FALSE(Children().contains(*fresh.begin()));
+  }
+}
+
+TEST_F(RunnerProcessTest, ASpareProcessThatCanNotOpenTheGpuSaysNothing) {
+  RunnerProcess::Options options = Options();
+  options.device = 7;
+  RunnerProcess runner(options);
+  ASSERT_TRUE(runner.OpenSpare().ok());
+  runner.Settle();
+  EXPECT_THAT(std::string(runner.Open().message()), HasSubstr("there is no such GPU")) << "whoever needs one is told";
 }
 
 TEST_F(RunnerProcessTest, KnowsWhichEntriesItsProcessHas) {
