@@ -5,7 +5,6 @@
 #include <cstring>
 #include <future>
 #include <map>
-#include <thread>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -30,7 +29,6 @@ constexpr absl::Duration kLargeSizeDeadline = absl::Seconds(120);
 constexpr absl::Duration kBetweenSizes = absl::Seconds(5);
 constexpr absl::Duration kBetweenDeadline = absl::Seconds(15);
 constexpr int kFoundErrors = 99;
-constexpr int64_t kProcessBytes = int64_t{1} << 30;  // of the GPU's memory: a context, and what a tool notes in it
 
 struct Tool {
   const char* name;
@@ -102,13 +100,20 @@ absl::Duration DeadlineOf(SanitizerTools tools, size_t sizes) {
 
 class ToolsAtWork : public SanitizerRun {
  public:
-  ToolsAtWork(CudaDevice& device, std::vector<JobFile> jobs, SanitizerTools tools)
-      : jobs_(std::move(jobs)), tools_(tools) {
-    size_t sizes = 0;
-    for (const JobFile& job : jobs_) sizes += job.items();
-    deadline_ = DeadlineOf(tools, sizes);
+  ToolsAtWork(CudaDevice& device, JobFile job, SanitizerTools tools) : job_(std::move(job)), tools_(tools) {
     for (const Tool& tool : ToolsOf(tools)) {
-      for (const JobFile& job : jobs_) Start(device, job, tool);
+      ProcessOptions options;
+      std::vector<std::string> command = SanitizerCommand(device.toolkit().compute_sanitizer, tool.name);
+      command.insert(command.end(), {device.runner_program(), "--job", job_.path()});
+      if (tools == SanitizerTools::kRaceAndInit) {
+        command.push_back(absl::StrCat(absl::ToDoubleSeconds(kBetweenSizes)));
+      }
+      options.argv = device.sandboxing().Tool(command, job_.folder());
+      options.timeout = DeadlineOf(tools, job_.items());
+      options.stopped = [stopped = device.stopped(), abandoned = abandoned_] {
+        return *abandoned || (stopped && stopped());
+      };
+      running_.emplace_back(tool, std::async(std::launch::async, [options] { return RunProcess(options); }));
     }
   }
 
@@ -116,7 +121,7 @@ class ToolsAtWork : public SanitizerRun {
 
   absl::StatusOr<Sanitizing> Wait() override {
     Sanitizing sanitizing;
-    sanitizing.called = jobs_.front().items();  // of one job: only kAll has several
+    sanitizing.called = job_.items();
     absl::Status trouble;
     for (auto& [tool, end] : running_) {
       absl::StatusOr<ProcessResult> result = end.get();
@@ -132,7 +137,7 @@ class ToolsAtWork : public SanitizerRun {
       if (result->timed_out && tools_ == SanitizerTools::kRaceAndInit && !error) continue;  // `called` says it
       if (result->timed_out && tools_ == SanitizerTools::kMemcheck && !error) {
         trouble = absl::DeadlineExceededError(absl::StrCat("compute-sanitizer ", tool.name, " did not end in ",
-                                                           absl::FormatDuration(deadline_)));
+                                                           absl::FormatDuration(DeadlineOf(tools_, job_.items()))));
         continue;
       }
       // Any other code is the tool's own trouble, never the candidate's.
@@ -155,36 +160,11 @@ class ToolsAtWork : public SanitizerRun {
   }
 
  private:
-  void Start(CudaDevice& device, const JobFile& job, const Tool& tool) {
-    ProcessOptions options;
-    std::vector<std::string> command = SanitizerCommand(device.toolkit().compute_sanitizer, tool.name);
-    command.insert(command.end(), {device.runner_program(), "--job", job.path()});
-    if (tools_ == SanitizerTools::kRaceAndInit) {
-      command.push_back(absl::StrCat(absl::ToDoubleSeconds(kBetweenSizes)));
-    }
-    options.argv = device.sandboxing().Tool(command, job.folder());
-    options.timeout = deadline_;
-    options.stopped = [stopped = device.stopped(), abandoned = abandoned_] {
-      return *abandoned || (stopped && stopped());
-    };
-    running_.emplace_back(tool, std::async(std::launch::async, [options] { return RunProcess(options); }));
-  }
-
-  const std::vector<JobFile> jobs_;
+  const JobFile job_;
   const SanitizerTools tools_;
   const std::shared_ptr<std::atomic<bool>> abandoned_ = std::make_shared<std::atomic<bool>>(false);
-  absl::Duration deadline_;
   std::vector<std::pair<Tool, std::future<absl::StatusOr<ProcessResult>>>> running_;
 };
-
-// The tools spend most of their time on rewriting code, on one core: a process of each for every four cores.
-size_t JobsFor(const CudaDevice& device, SanitizerTools tools, size_t sizes) {
-  if (tools != SanitizerTools::kAll) return 1;  // of these the next size depends on the time that the last one took
-  const size_t at_once = std::size(kTools);
-  const size_t cores = std::thread::hardware_concurrency() / at_once;
-  const size_t memory = static_cast<size_t>(device.gpu().memory_bytes() / 2 / kProcessBytes) / at_once;
-  return std::clamp<size_t>(std::min(cores, memory), 1, std::max<size_t>(1, sizes));
-}
 
 }  // namespace
 
@@ -223,15 +203,9 @@ absl::StatusOr<std::unique_ptr<SanitizerRun>> StartSanitizing(CudaDevice& device
   }
   // A kernel that counts its calls can't know which is the last.
   const int calls = 2 + static_cast<int>(SecretSeed() % 3);
-  std::vector<JobFile> jobs;
-  const size_t count = JobsFor(device, tools, sizes.size());
-  for (size_t i = 0; i < count; ++i) {
-    const auto at = [&](size_t part) { return sizes.begin() + static_cast<ptrdiff_t>(part * sizes.size() / count); };
-    absl::StatusOr<JobFile> job = JobFile::Write(device, {at(i), at(i + 1)}, calls);
-    if (!job.ok()) return job.status();
-    jobs.push_back(*std::move(job));
-  }
-  return std::make_unique<ToolsAtWork>(device, std::move(jobs), tools);
+  absl::StatusOr<JobFile> job = JobFile::Write(device, sizes, calls);
+  if (!job.ok()) return job.status();
+  return std::make_unique<ToolsAtWork>(device, *std::move(job), tools);
 }
 
 }  // namespace pawl

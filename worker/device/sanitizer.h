@@ -14,8 +14,8 @@ namespace pawl {
 
 class CudaDevice;
 
-// Starts calling the built sizes under each of the tools, side by side: in one process a tool in order, or, for kAll,
-// in as many as cores and memory allow. A status is the machine's fault, the tool's absence included.
+// Starts calling the built sizes, in order, under each of the tools, which run side by side. A status is the machine's
+// fault, the tool's absence included.
 absl::StatusOr<std::unique_ptr<SanitizerRun>> StartSanitizing(CudaDevice& device,
                                                               const std::vector<const BuiltSize*>& sizes,
                                                               SanitizerTools tools);

@@ -52,7 +52,7 @@ class KernelProcess {
 // What compute-sanitizer found.
 struct Sanitizing {
   std::optional<v1::Failure> failure;  // of the first tool, in the order memcheck, racecheck, initcheck, synccheck
-  size_t called = 0;                   // of kRaceAndInit: so many of the sizes, from the first on, were called under both
+  size_t called = 0;                   // so many of the sizes, from the first on, were called under every tool
   double seconds = 0;                  // from the start of the tools to the end of the last
 };
 
