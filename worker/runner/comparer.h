@@ -17,14 +17,14 @@ namespace pawl {
 
 // What is done around timed calls: the order of fills, what they leave in the caches. To be raised with every change
 // of that: times before and after it differ by some percent, which is no bias of a candidate's (profiles/seat_rule.h).
-inline constexpr int kTimingProtocol = 2;
+inline constexpr int kTimingProtocol = 3;
 
 // Times candidate against parent in one process on the same buffers, in blocks ABBA or BAAB; with a witness, in blocks
 // such as AWBBWA, in any order.
 //
 // In each block every call has its tensors at random addresses, the same for all sides. Code moves as well: the
-// modules are loaded again for each block, between spacers, before older ones are unloaded. Warm times come from CUDA
-// graphs of several calls, captured for each block. Each call has its own inputs, outputs and scratch, all filled
+// modules are loaded again for each block, between copies of them, before older ones are unloaded. Warm times come from
+// CUDA graphs of several calls, captured for each block. Each call has its own inputs, outputs and scratch, all filled
 // before every replay; static tensors are shared by all calls, filled and set up before every replay as well. There are
 // more sets of tensors than calls in a graph: those that a replay does not use must be untouched after it, and so must
 // all inputs. Some replays, which are not timed, end early, at a random call, so that no call can do the work of later
