@@ -55,6 +55,7 @@ struct Study::Seats {
   v1::Variant variant;
   BuiltSize witness, parent, candidate, biased;
   int cycles = 0;
+  int calls = 0;  // of a graph, in each role: times with other numbers of them do not compare
 };
 
 // The wait by which the copy of P is slower by kSeatBias.
@@ -104,6 +105,7 @@ std::optional<Study::Seats> Study::DrawSeats(const Space& space) {
     seats.candidate = *c;
     const auto samples = Time(seats.name, space.bundle, *p, *w, {.pairs = kQuickPairs});
     if (!samples || std::abs(MeanOf(*samples)) > std::log(kNearWitness)) continue;
+    seats.calls = samples->front().calls();
     if (!Time(seats.name, space.bundle, *c, *p, {.pairs = kQuickPairs})) continue;
     if (FindBias(&seats)) return seats;
   }
@@ -112,7 +114,7 @@ std::optional<Study::Seats> Study::DrawSeats(const Space& space) {
 
 void Study::TimeRole(const Seats& seats, const char* role, int process) {
   const bool as_candidate = role == std::string("candidate");
-  TimingOptions options{.pairs = options_.series};
+  TimingOptions options{.pairs = options_.series, .calls = seats.calls};
   if (!as_candidate) options.witness = &seats.witness;
   const BuiltSize& parent = as_candidate ? seats.witness : role == std::string("biased") ? seats.biased : seats.parent;
   const auto samples = Time(seats.name, *seats.bundle, as_candidate ? seats.parent : seats.candidate, parent, options);

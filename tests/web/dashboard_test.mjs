@@ -47,7 +47,7 @@ async function open(path, {scheme = "light", viewport = SIZES[0][1], prepare} = 
 }
 
 const close = page => page.context().close();
-const points = async (page, chart) => JSON.parse(await page.locator(`[data-chart=${chart}]`).getAttribute("data-points"));
+const points = async (page, chart) => JSON.parse(await page.locator(`[data-chart=${chart}][data-points]`).getAttribute("data-points"));
 // Of what the recording lacks, as the page and `pawl history` tell it.
 const untried = iteration => iteration.untried === true;
 const trailRows = page => page.locator("table:has(caption:text-is('Decision trail')) tbody tr");

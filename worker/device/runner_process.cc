@@ -79,7 +79,7 @@ absl::StatusOr<std::unique_ptr<ChildProcess>> RunnerProcess::Spawn() const {
 
 absl::Status RunnerProcess::SetSupportCubin(const std::string& cubin) {
   options_.support_cubin = cubin;
-  spare_.reset();
+  EndSpare();
   if (child_ == nullptr || !child_->alive()) return absl::OkStatus();
   return SendOpen();
 }
@@ -112,7 +112,7 @@ void RunnerProcess::Restart() {
 
 void RunnerProcess::EndAll() {
   Restart();
-  spare_.reset();  // what ended the one may have harmed the other
+  EndSpare();  // what ended the one may have harmed the other
 }
 
 absl::StatusOr<v1::RunnerReply> RunnerProcess::Exchange(const v1::RunnerRequest& request, absl::Duration deadline) {

@@ -35,6 +35,7 @@ class RunnerProcess : public KernelProcess {
   absl::Status Open();
   // Starts the process that the next request meets which finds none, and lets it create the context in its own time.
   absl::Status OpenSpare() override;
+  void EndSpare() override { spare_.reset(); }
   // Waits until that has a context.
   void Settle();
   // Gives this and all later processes Pawl's own kernels, which can only be built once the GPU is known.
@@ -56,6 +57,7 @@ class RunnerProcess : public KernelProcess {
   // Seconds that requests took inside the process: launches, copies and waiting for the GPU.
   double busy_seconds() const { return busy_seconds_; }
   pid_t pid() const { return child_ ? child_->pid() : 0; }
+  pid_t spare_pid() const { return spare_ ? spare_->pid() : 0; }
 
  private:
   absl::StatusOr<v1::RunnerReply> Exchange(const v1::RunnerRequest& request, absl::Duration deadline);

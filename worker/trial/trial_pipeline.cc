@@ -190,8 +190,9 @@ absl::StatusOr<TrialOutcome> RunPath(absl::Status (*path)(TrialRun&), GpuDevice&
   Clear(run);
   device.StopWhen(nullptr);
   if (absl::IsCancelled(status)) {
-    // No process that the candidate ran in stays.
+    // No process that the candidate ran in stays, nor one that was started for it.
     device.runner().Restart();
+    device.runner().EndSpare();
     device.reference().Restart();
     device.EndProfiler();
   }

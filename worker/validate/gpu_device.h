@@ -47,6 +47,7 @@ class KernelProcess {
   virtual void Restart() = 0;
   // Starts that process ahead, beside the one there is. Settle() of its device waits for it.
   virtual absl::Status OpenSpare() { return absl::OkStatus(); }
+  virtual void EndSpare() {}
 };
 
 // What compute-sanitizer found.

@@ -62,6 +62,7 @@ function tuner(outputs) {
 test("codex tunes a replayed campaign", {timeout: 300_000}, async () => {
   service.worker("replay");
   const campaign = service.submit("softmax", "--chooser", "outside", "--wait-for-proposal", "1000", "--goal", "1000").split("/")[1];
+  await service.until("the start is measured", async () => service.history(`campaigns/${campaign}`).length > 0);
   const {code, result, all, work} = await agent(campaign, tuner, "--proposals", "8", "--minutes", "4");
   assert.equal(code, 0, all);
   assert.equal(result.stopReason, "proposals", all);

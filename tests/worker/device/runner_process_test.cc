@@ -8,8 +8,6 @@
 #include <unistd.h>
 
 #include <filesystem>
-#include <fstream>
-#include <set>
 
 #include "absl/strings/str_cat.h"
 
@@ -80,8 +78,10 @@ TEST_F(RunnerProcessTest, TheNextProcessIsTheSpareOne) {
   ASSERT_TRUE(runner_.OpenSpare().ok());
   EXPECT_EQ(runner_.gpu().name(), "") << "it has not been waited for";
   EXPECT_EQ(runner_.pid(), 0) << "nothing was asked";
+  const pid_t spare = runner_.spare_pid();
   EXPECT_EQ(Load("a").load().module_bytes(), Load("a").load().module_bytes());
   const pid_t first = runner_.pid();
+  EXPECT_EQ(first, spare);
   EXPECT_EQ(runner_.gpu().name(), "GPU 2");
   ASSERT_TRUE(runner_.OpenSpare().ok());
   runner_.Settle();
@@ -99,37 +99,35 @@ TEST_F(RunnerProcessTest, TheNextProcessIsTheSpareOne) {
   EXPECT_EQ(runner_.gpu().uuid(), "newer") << "a spare one without the new kernels is not used";
 }
 
-// Processes of this one, but for those that ended.
-std::set<pid_t> Children() {
-  std::set<pid_t> children;
-  std::ifstream file(absl::StrCat("/proc/self/task/", gettid(), "/children"));
-  for (pid_t pid; file >> pid;) children.insert(pid);
-  return children;
-}
-
 TEST_F(RunnerProcessTest, ASpareProcessThatDiedOrSawAFaultIsReplaced) {
   ASSERT_TRUE(runner_.Open().ok());
   for (const bool dies : {true, false}) {
-    std::set<pid_t> before = Children();
     ASSERT_TRUE(runner_.OpenSpare().ok());
-    ASSERT_TRUE(runner_.OpenSpare().ok()) << "one is enough";
-    std::set<pid_t> fresh;
-    for (const pid_t pid : Children()) {
-      if (!before.contains(pid)) fresh.insert(pid);
-    }
-    ASSERT_EQ(fresh.size(), 1u);
+    const pid_t spare = runner_.spare_pid();
+    ASSERT_TRUE(runner_.OpenSpare().ok());
+    EXPECT_EQ(runner_.spare_pid(), spare) << "one is enough";
     if (dies) {
-      ASSERT_EQ(kill(*fresh.begin(), SIGKILL), 0);
+      ASSERT_EQ(kill(spare, SIGKILL), 0);
       runner_.Settle();
       runner_.Restart();
     } else {
       ASSERT_TRUE(Call("die")->context_lost());
     }
     ASSERT_TRUE(runner_.Open().ok());
-    EXPECT_FALSE(fresh.contains(runner_.pid()));
+    EXPECT_NE(runner_.pid(), spare);
+    EXPECT_EQ(runner_.spare_pid(), 0);
     EXPECT_TRUE(Load("module").has_load());
-    EXPECT_FALSE(Children().contains(*fresh.begin()));
+    EXPECT_EQ(kill(spare, 0), -1) << "it is gone";
   }
+}
+
+TEST_F(RunnerProcessTest, EndsASpareProcessThatNobodyNeeds) {
+  ASSERT_TRUE(runner_.OpenSpare().ok());
+  const pid_t spare = runner_.spare_pid();
+  runner_.EndSpare();
+  EXPECT_EQ(kill(spare, 0), -1);
+  ASSERT_TRUE(runner_.Open().ok());
+  EXPECT_NE(runner_.pid(), spare);
 }
 
 TEST_F(RunnerProcessTest, ASpareProcessThatCanNotOpenTheGpuSaysNothing) {
