@@ -175,6 +175,16 @@ absl::StatusOr<std::vector<GlobalVariable>> GlobalVariables(std::string_view cub
   return variables;
 }
 
+int64_t LoadedBytes(std::string_view cubin) {
+  uint64_t bytes = cubin.size();
+  const absl::StatusOr<std::vector<GlobalVariable>> variables = GlobalVariables(cubin);
+  if (!variables.ok()) return static_cast<int64_t>(bytes);
+  for (const GlobalVariable& variable : *variables) {
+    if (variable.zero) bytes += std::min<uint64_t>(variable.bytes, INT64_MAX - bytes);
+  }
+  return static_cast<int64_t>(bytes);
+}
+
 const GlobalVariable* FindVariable(const std::vector<GlobalVariable>& variables, const std::string& name) {
   const std::string_view wanted = std::string_view(name).substr(name.starts_with("::") ? 2 : 0);
   const GlobalVariable* found = nullptr;

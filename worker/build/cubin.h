@@ -43,6 +43,10 @@ struct GlobalVariable {
 // included. InvalidArgument: as above.
 absl::StatusOr<std::vector<GlobalVariable>> GlobalVariables(std::string_view cubin);
 
+// Of GPU memory that its code and globals take, to about 2 MB. The driver loads a kernel's code when it is first asked
+// for, and other processes take memory meanwhile: how much less is free says less. A broken one: its own bytes.
+int64_t LoadedBytes(std::string_view cubin);
+
 // The variable that C++ code calls by this name, such as filter::taps, which may be static; null: there is none.
 const GlobalVariable* FindVariable(const std::vector<GlobalVariable>& variables, const std::string& name);
 

@@ -133,6 +133,7 @@ absl::StatusOr<std::unique_ptr<SanitizerRun>> CudaDevice::StartSanitizing(const 
 
 absl::StatusOr<std::vector<v1::BaselineTime>> CudaDevice::TimeBaseline(const v1::Bundle& bundle,
                                                                        const std::filesystem::path& folder) {
+  Settle();
   if (HasProblem(bundle) && bundle.baseline_command().empty()) return TimeProblemBaseline(*problem_, bundle, gpu_);
   const BaselineHost host = {gpu_, sandboxing_, stopped_, problem_.get()};
   if (folder.empty()) return RunBaseline(bundle, host);
@@ -140,6 +141,7 @@ absl::StatusOr<std::vector<v1::BaselineTime>> CudaDevice::TimeBaseline(const v1:
 }
 
 absl::StatusOr<v1::BesideBaseline> CudaDevice::TimeBesideBaseline(const v1::Bundle& bundle, const BuiltSize& best) {
+  Settle();
   if (HasProblem(bundle) && bundle.baseline_command().empty()) return problem_->TimeBesideBaseline(bundle, best);
   return RunBaselineBeside(bundle, best, {gpu_, sandboxing_, stopped_, problem_.get()});
 }

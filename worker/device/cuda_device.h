@@ -60,6 +60,7 @@ class CudaDevice : public GpuDevice {
   absl::StatusOr<std::unique_ptr<SanitizerRun>> StartSanitizing(const std::vector<const BuiltSize*>& sizes,
                                                                 SanitizerTools tools) override;
   absl::StatusOr<Profiling> Profile(const std::vector<ProfileItem>& items) override {
+    Settle();
     return profiler_->Profile(items);
   }
   void EndProfiler() override { cupti_->Restart(); }

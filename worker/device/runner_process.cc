@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "worker/process/host_fault.h"
@@ -36,6 +37,7 @@ absl::Status RunnerProcess::Open() {
     child_ = std::move(spare_);
     return absl::OkStatus();
   }
+  EndSpare();
   absl::StatusOr<std::unique_ptr<ChildProcess>> started = Spawn();
   if (!started.ok()) return started.status();
   child_ = *std::move(started);
@@ -44,23 +46,32 @@ absl::Status RunnerProcess::Open() {
 
 absl::Status RunnerProcess::OpenSpare() {
   if (spare_ != nullptr && spare_->alive()) return absl::OkStatus();
+  EndSpare();
   absl::StatusOr<std::unique_ptr<ChildProcess>> started = Spawn();
   if (!started.ok()) return started.status();
   spare_ = *std::move(started);
-  spare_opens_ = true;
-  return spare_->Send(OpenRequest(), absl::Now() + kOpenDeadline);
+  spare_opens_until_ = absl::Now() + kOpenDeadline;
+  const absl::Status sent = spare_->Send(OpenRequest(), spare_opens_until_);
+  if (!sent.ok()) EndSpare();
+  return sent;
 }
 
 void RunnerProcess::Settle() {
-  if (spare_ == nullptr || !spare_opens_) return;
-  spare_opens_ = false;
+  if (spare_ == nullptr || spare_opens_until_ == absl::InfinitePast()) return;
+  const absl::Time until = std::exchange(spare_opens_until_, absl::InfinitePast());
   v1::RunnerReply reply;
-  const absl::Status status = spare_->Receive(&reply, absl::Now() + kOpenDeadline, stopped_);
+  const absl::Status status = spare_->Receive(&reply, until, stopped_);
+  busy_seconds_ += reply.seconds();
   if (status.ok() && reply.has_open()) {
     gpu_ = reply.open().gpu();
   } else {
-    spare_.reset();  // whoever needs a process starts another, and says what is wrong
+    EndSpare();  // whoever needs a process starts another, and says what is wrong
   }
+}
+
+void RunnerProcess::EndSpare() {
+  spare_.reset();
+  spare_opens_until_ = absl::InfinitePast();
 }
 
 absl::StatusOr<std::unique_ptr<ChildProcess>> RunnerProcess::Spawn() const {

@@ -16,7 +16,7 @@
 namespace pawl {
 
 // Owns a pawl-runner process and starts a fresh one when the last has ended: a candidate that faults or hangs takes its
-// runner with it, never this object. One thread at a time.
+// runner with it, never this object. The fresh one may have been started ahead, as a spare. One thread at a time.
 class RunnerProcess : public KernelProcess {
  public:
   struct Options {
@@ -35,7 +35,7 @@ class RunnerProcess : public KernelProcess {
   absl::Status Open();
   // Starts the process that the next request meets which finds none, and lets it create the context in its own time.
   absl::Status OpenSpare() override;
-  void EndSpare() override { spare_.reset(); }
+  void EndSpare() override;
   // Waits until that has a context.
   void Settle();
   // Gives this and all later processes Pawl's own kernels, which can only be built once the GPU is known.
@@ -71,7 +71,7 @@ class RunnerProcess : public KernelProcess {
 
   Options options_;
   std::unique_ptr<ChildProcess> child_, spare_;
-  bool spare_opens_ = false;  // its reply to the request to open has not been read
+  absl::Time spare_opens_until_ = absl::InfinitePast();  // past: its reply to the request to open has been read
   struct Loaded {
     std::map<std::string, v1::LoadReply> replies;  // by the launches they are about
     uint64_t used = 0;  // grows with each Load: the least recently asked for goes first when there are too many

@@ -173,18 +173,11 @@ absl::Status Comparer::LoadSides() {
   DropGraphs();
   const size_t kept = large_ ? 0 : kGenerations;
   for (Side* side : Shuffled()) {
-    // Pawl's own kernels are many: loading and unloading them takes four times as long as those of most candidates.
-    for (uint64_t spacers = random_.Below(3); spacers > 0; --spacers) {
-      const std::string& code = *sides_[random_.Below(sides_.size())]->cubin;
-      spacers_.push_back(std::make_unique<Module>());
-      PAWL_RETURN_IF_ERROR(spacers_.back()->Load(large_ ? gpu_.support_cubin : code));
-    }
     while (side->modules.size() > kept) side->modules.pop_front();
     side->modules.push_back(std::make_unique<Module>());
     PAWL_RETURN_IF_ERROR(side->modules.back()->Load(*side->cubin));
     PAWL_RETURN_IF_ERROR(side->modules.back()->FindGlobals());
   }
-  while (spacers_.size() > 2 * kGenerations) spacers_.pop_front();
   return absl::OkStatus();
 }
 

@@ -23,7 +23,7 @@ inline constexpr int kTimingProtocol = 3;
 // such as AWBBWA, in any order.
 //
 // In each block every call has its tensors at random addresses, the same for all sides. Code moves as well: the
-// modules are loaded again for each block, between copies of them, before older ones are unloaded. Warm times come from
+// modules are loaded again for each block, in any order, beside those of the last four. Warm times come from
 // CUDA graphs of several calls, captured for each block. Each call has its own inputs, outputs and scratch, all filled
 // before every replay; static tensors are shared by all calls, filled and set up before every replay as well. There are
 // more sets of tensors than calls in a graph: those that a replay does not use must be untouched after it, and so must
@@ -138,9 +138,8 @@ class Comparer {
   v1::CompareReply result_;
   SecretRandom random_;
   Side candidate_, parent_, witness_;
-  std::vector<Side*> sides_;  // those that are timed
-  v1::Plan others_;           // the parent's plan, each tensor as large as that of parent or witness
-  std::deque<std::unique_ptr<Module>> spacers_;
+  std::vector<Side*> sides_;            // those that are timed
+  v1::Plan others_;                     // the parent's plan, each tensor as large as that of parent or witness
   std::vector<PlacementStyle> styles_;  // that come next, so that all come equally often
   bool large_ = false;                  // a module takes much memory
   int local_bytes_ = 0;                 // of a thread, the most of all sides

@@ -108,14 +108,12 @@ Module::~Module() {
 }
 
 absl::Status Module::Load(const std::string& cubin) {
-  size_t before = 0, after = 0, total = 0;
-  Cuda().MemGetInfo(&before, &total);
   PAWL_CUDA(ModuleLoadData(&module_, cubin.data()));
-  Cuda().MemGetInfo(&after, &total);
-  bytes_ = before > after ? static_cast<int64_t>(before - after) : 0;
   cubin_ = cubin;
   return absl::OkStatus();
 }
+
+int64_t Module::bytes() const { return LoadedBytes(cubin_); }
 
 absl::StatusOr<CUfunction> Module::Function(const std::string& entry) {
   if (auto found = functions_.find(entry); found != functions_.end()) return found->second;

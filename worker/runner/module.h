@@ -28,7 +28,7 @@ class Module {
 
   absl::Status Load(const std::string& cubin);
   const std::string& cubin() const { return cubin_; }
-  int64_t bytes() const { return bytes_; }  // of GPU memory that loading took
+  int64_t bytes() const;  // of GPU memory that its code and globals take
   absl::StatusOr<v1::ResourceUse> Resources(const v1::PlanLaunch& launch);
   // The most that a thread of these launches has of it.
   absl::StatusOr<int> LocalBytes(const Launches& launches);
@@ -67,7 +67,6 @@ class Module {
 
   CUmodule module_ = nullptr;
   std::string cubin_;
-  int64_t bytes_ = 0;
   std::map<std::string, CUfunction> functions_;
   std::map<std::string, int> dynamic_shared_;  // the limit raised so far
   bool knows_globals_ = false;

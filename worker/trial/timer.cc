@@ -48,6 +48,7 @@ int64_t KeptBytesOf(const v1::Plan& plan, bool in_pieces) {
 
 absl::StatusOr<Timing> TimeAgainst(GpuDevice& device, const v1::Bundle& bundle, const BuiltSize& candidate,
                                    const BuiltSize& parent, const TimingOptions& options) {
+  device.Settle();
   const absl::Time start = absl::Now();
   Timing timing;
   const bool witnessed = options.witness != nullptr;

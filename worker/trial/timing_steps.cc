@@ -29,12 +29,11 @@ namespace {
 
 constexpr int64_t kCopyBytes = int64_t{1} << 30;
 constexpr absl::Duration kCopyDeadline = absl::Seconds(30);
-constexpr int kLadderPairs = 3, kLadderChecks = 6;  // nothing is decided by them
+constexpr int kLadderPairs = 3;
 constexpr double kLeastGraphUs = 50;
 
 absl::StatusOr<Timing> Time(TrialRun& run, const BuiltSize& candidate, const BuiltSize& parent,
                             const TimingOptions& options) {
-  run.device.Settle();
   if (run.observer.stopped()) return absl::CancelledError("stopped");
   absl::StatusOr<Timing> timing = TimeAgainst(run.device, run.bundle, candidate, parent, options);
   if (absl::IsResourceExhausted(timing.status()) || (timing.ok() && timing->doubtful)) {
@@ -445,7 +444,7 @@ absl::Status TimeLadder(TrialRun& run) {
       add(run.DecidingUs(times.parent_warm_us, times.parent_cold_us), run.DecidingUs(times.warm_us, times.cold_us));
       continue;
     }
-    absl::StatusOr<Timing> timing = Time(run, best, start, {.pairs = kLadderPairs, .checked_calls = kLadderChecks});
+    absl::StatusOr<Timing> timing = Time(run, best, start, {.pairs = kLadderPairs});
     if (!timing.ok()) return timing.status();
     const v1::Check check = timing->failure ? timing->failure->check() : v1::CHECK_UNSPECIFIED;
     if (check == v1::CHECK_TIMED_OUTPUT || check == v1::CHECK_UNTOUCHED) {
@@ -468,7 +467,6 @@ absl::Status TimeLadder(TrialRun& run) {
 absl::Status ProfileCandidate(TrialRun& run) {
   const StageWatch watch(run, v1::STAGE_PROFILE);
   run.Report(v1::STAGE_PROFILE, "read counters");
-  run.device.Settle();
   absl::StatusOr<Profiling> profiling = run.device.Profile({run.item()});
   if (!profiling.ok()) return profiling.status();
   if (!profiling->note.empty()) run.Note(profiling->note);
@@ -483,6 +481,7 @@ absl::Status ProfileCandidate(TrialRun& run) {
 }
 
 absl::StatusOr<double> CopyBandwidth(GpuDevice& device) {
+  device.Settle();
   v1::RunnerRequest copy;
   copy.mutable_copy()->set_bytes(kCopyBytes);
   absl::StatusOr<v1::RunnerReply> copied = device.runner().Ask(copy, kCopyDeadline);
@@ -492,7 +491,6 @@ absl::StatusOr<double> CopyBandwidth(GpuDevice& device) {
 
 absl::Status TimeCopy(TrialRun& run) {
   const StageWatch watch(run, v1::STAGE_MEASURE);
-  run.device.Settle();
   const absl::StatusOr<double> gb_s = CopyBandwidth(run.device);
   if (!gb_s.ok()) return gb_s.status();
   run.result().set_copy_gb_s(*gb_s);
@@ -552,6 +550,7 @@ absl::Status RunHandOff(TrialRun& run) {
   const StageWatch watch(run, v1::STAGE_MEASURE);
   run.Report(v1::STAGE_MEASURE, "build and run the hand-off");
   // It has the GPU's memory for itself.
+  run.device.runner().EndSpare();
   run.device.runner().UnloadAll();
   run.device.reference().UnloadAll();
   absl::StatusOr<std::vector<v1::HandOffCheck>> checks =

@@ -45,6 +45,7 @@ absl::Status RunBesideSanitizer(TrialRun& run, TrialStep first, TrialStep second
   const v1::Check check = run.result().failure().check();
   if (check != v1::CHECK_TIMEOUT && check != v1::CHECK_OUT_OF_MEMORY) return status;
   run.sanitizer.reset();
+  run.device.runner().EndSpare();
   run.result().clear_failure();
   status = steps();
   return status.ok() ? RunSteps(run, {BeginSanitizing, EndSanitizing}) : status;

@@ -45,7 +45,7 @@ class KernelProcess {
   virtual void UnloadAll() = 0;
   // The next request meets a fresh process.
   virtual void Restart() = 0;
-  // Starts that process ahead, beside the one there is. Settle() of its device waits for it.
+  // Starts that process ahead, beside the one there is. Settle() of its device waits for the runner's.
   virtual absl::Status OpenSpare() { return absl::OkStatus(); }
   virtual void EndSpare() {}
 };

@@ -84,6 +84,11 @@ TEST(Cubin, NamesItsGlobalVariables) {
   EXPECT_EQ(names, std::vector<std::string>({"table"}));
   EXPECT_EQ(zeros, (std::vector<std::string>{"counter", "hidden"}));
   EXPECT_EQ(*GlobalVariables(Golden()), std::vector<GlobalVariable>());
+  EXPECT_EQ(LoadedBytes(Golden()), static_cast<int64_t>(Golden().size()));
+  uint64_t blank = 0;
+  for (const GlobalVariable& variable : *variables) blank += variable.zero ? variable.bytes : 0;
+  EXPECT_EQ(LoadedBytes(Golden("structs")), static_cast<int64_t>(Golden("structs").size() + blank));
+  EXPECT_EQ(LoadedBytes("not a cubin"), 11);
   EXPECT_TRUE(absl::IsInvalidArgument(GlobalVariables("not a cubin").status()));
 }
 

@@ -245,6 +245,11 @@ void ScriptedGpu::ScriptedProcess::Restart() {
   if (!is_reference_ && script_.processes.size() > 1) script_.processes.erase(script_.processes.begin());
 }
 
+absl::Status ScriptedGpu::ScriptedProcess::OpenSpare() {
+  if (script_.after) script_.after("spare");
+  return absl::OkStatus();
+}
+
 v1::RunnerReply ScriptedGpu::Call(const std::string& what) {
   v1::RunnerReply reply;
   reply.mutable_call()->set_staged(1);

@@ -136,6 +136,7 @@ class ScriptedGpu : public GpuDevice {
                                          const google::protobuf::RepeatedPtrField<v1::PlanLaunch>& launches) override;
     absl::StatusOr<v1::RunnerReply> Ask(const v1::RunnerRequest& request, absl::Duration deadline) override;
     void Restart() override;
+    absl::Status OpenSpare() override;
     absl::StatusOr<v1::RunnerReply> Provide(const v1::ProvideRequest& request) override;
     absl::StatusOr<v1::RunnerReply> ProvideFile(const std::string& id, const std::string& content) override;
     bool HasEntry(const std::string& pool, uint32_t entry) const override { return entries_.contains({pool, entry}); }

@@ -276,21 +276,26 @@ TEST_F(TrialPipelineTest, TimesNothingBeforeEverythingOfOursHasStarted) {
   gpu_.settle = [&] { seen.push_back("settled"); };
   gpu_.after = [&](const std::string& what) { seen.push_back(what); };
   const auto timed_unsettled = [&] {
-    bool settled = false;
+    bool settled = false, any = false;
     for (const std::string& what : seen) {
-      if (what == "settled") settled = true;
+      if (what == "settled") settled = any = true;
+      if (what == "spare") settled = false;
       if (!settled && (absl::StartsWith(what, "compare") || what == "copy")) return true;
     }
-    return !settled;
+    return !any;
   };
   Faster();
   Run();
   EXPECT_FALSE(timed_unsettled());
   EXPECT_NE(seen.front(), "settled") << "validation need not wait";
+  const auto compared = std::find_if(seen.rbegin(), seen.rend(),
+                                     [](const std::string& what) { return absl::StartsWith(what, "compare"); });
+  EXPECT_THAT(std::vector<std::string>(compared.base(), seen.end()), Contains("spare")) << "for the next that is kept";
   seen.clear();
   Alone();
   Run();
   EXPECT_FALSE(timed_unsettled());
+  EXPECT_THAT(seen, Contains("spare")) << "for the first that is kept";
 }
 
 TEST_F(TrialPipelineTest, TakesAFasterCandidateThroughEveryStepInOrder) {
