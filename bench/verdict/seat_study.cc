@@ -1,4 +1,6 @@
-// Seats on the GPU. Of each bundle: a variant W, a variant P near it, and C, a change of P. P is timed as a candidate
+// Copies that wait, and what they show on the GPU: how often a gain is kept, and seats.
+//
+// Seats. Of each bundle: a variant W, a variant P near it, and C, a change of P. P is timed as a candidate
 // beside W; as a parent of C with W as the witness; and the same with a copy of P that waits in place of P, so that it
 // is slower as a parent only.
 #include <algorithm>
@@ -6,6 +8,7 @@
 #include <cstdio>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "bench/verdict/study.h"
 #include "kernels/space.h"
 #include "profiles/seat_rule.h"
@@ -52,39 +55,36 @@ std::string WithWait(const std::string& source, int cycles) {
 struct Study::Seats {
   std::string name;
   const v1::Bundle* bundle = nullptr;
-  v1::Variant variant;
   BuiltSize witness, parent, candidate, biased;
-  int cycles = 0;
   int calls = 0;  // of a graph, in each role: times with other numbers of them do not compare
 };
 
-// The wait by which the copy of P is slower by kSeatBias.
-bool Study::FindBias(Seats* seats) {
+std::optional<BuiltSize> Study::Slowed(const std::string& name, const v1::Bundle& bundle, const v1::Variant& variant,
+                                       const BuiltSize& built, double share) {
   double low_bias = 0;
   int low = 0;
   int cycles = 400;
+  std::optional<BuiltSize> slowed;
   for (int i = 0; i < kCorrections; ++i) {
-    v1::Bundle waiting = *seats->bundle;
+    v1::Bundle waiting = bundle;
     waiting.mutable_source()->set_text(WithWait(waiting.source().text(), cycles));
-    std::optional<BuiltSize> built = Built(waiting, seats->variant);
-    if (!built) return false;
-    const auto samples = Time(seats->name, *seats->bundle, seats->parent, *built, {.pairs = 2 * kQuickPairs});
-    if (!samples) return false;
+    slowed = Built(waiting, variant);
+    if (!slowed) return std::nullopt;
+    const auto samples = Time(name, bundle, built, *slowed, {.pairs = 2 * kQuickPairs});
+    if (!samples) return std::nullopt;
     const double bias = MeanOf(*samples);  // log(with wait / without)
-    printf("%s: waiting %d cycles takes %.2f %% longer\n", seats->name.c_str(), cycles, 100 * std::expm1(bias));
-    seats->biased = *std::move(built);
-    seats->cycles = cycles;
-    if (std::abs(bias - std::log1p(kSeatBias)) < kTaken) return true;
+    printf("%s: waiting %d cycles takes %.2f %% longer\n", name.c_str(), cycles, 100 * std::expm1(bias));
+    if (std::abs(bias - std::log1p(share)) < kTaken) break;
     // A straight line through the last two.
     const double slope = (bias - low_bias) / (cycles - low);
-    if (!(slope > 0)) return false;
-    const int next = cycles + static_cast<int>((std::log1p(kSeatBias) - bias) / slope);
+    if (!(slope > 0)) return std::nullopt;
+    const int next = cycles + static_cast<int>((std::log1p(share) - bias) / slope);
     low = cycles;
     low_bias = bias;
     cycles = std::clamp(next, 1, 1'000'000);
-    if (cycles == low) return true;
+    if (cycles == low) break;
   }
-  return true;
+  return slowed;
 }
 
 std::optional<Study::Seats> Study::DrawSeats(const Space& space) {
@@ -99,7 +99,6 @@ std::optional<Study::Seats> Study::DrawSeats(const Space& space) {
     Seats seats;
     seats.name = absl::StrCat("seats of ", space.bundle.name(), ": ", VariantText(first->second));
     seats.bundle = &space.bundle;
-    seats.variant = first->second;
     seats.witness = *w;
     seats.parent = *p;
     seats.candidate = *c;
@@ -107,7 +106,10 @@ std::optional<Study::Seats> Study::DrawSeats(const Space& space) {
     if (!samples || std::abs(MeanOf(*samples)) > std::log(kNearWitness)) continue;
     seats.calls = samples->front().calls();
     if (!Time(seats.name, space.bundle, *c, *p, {.pairs = kQuickPairs})) continue;
-    if (FindBias(&seats)) return seats;
+    std::optional<BuiltSize> biased = Slowed(seats.name, space.bundle, first->second, *p, kSeatBias);
+    if (!biased) continue;
+    seats.biased = *std::move(biased);
+    return seats;
   }
   return std::nullopt;
 }
@@ -139,6 +141,24 @@ void Study::CompareSeats() {
     }
   }
   Say();
+}
+
+void Study::CompareSlowed() {
+  for (int number = 0; number < options_.pairs; ++number) {
+    for (const Space& space : spaces_) {
+      if (TimeIsUp()) break;
+      const v1::Variant& variant = space.sample[random_() % space.sample.size()];
+      StudyPair pair{
+          .name = absl::StrCat(space.bundle.name(), " over a slower copy, ", number, ": ", VariantText(variant)),
+          .bundle = &space.bundle,
+          .candidate = Built(space.bundle, variant)};
+      if (done_[pair.name] > 0 || !pair.candidate) continue;
+      pair.parent = Slowed(pair.name, space.bundle, variant, *pair.candidate, options_.gain);
+      if (pair.parent && !TimeIsUp()) CompareCopy(pair);
+    }
+  }
+  Say();
+  SayResults(absl::StrFormat("variants compared with copies of them that take %.1f %% longer", 100 * options_.gain));
 }
 
 }  // namespace pawl

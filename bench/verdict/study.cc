@@ -198,10 +198,7 @@ void Study::CompareCopies() {
     }
   }
   Say();
-  printf(
-      "%d variants compared with copies of themselves: %d kept, %d slower, %d the same, %d unclear; GPU %.3f s each\n",
-      results_[0], results_[v1::FASTER], results_[v1::SLOWER], results_[v1::SAME], results_[v1::UNCLEAR],
-      gpu_seconds_ / std::max(1, results_[0]));
+  SayResults("variants compared with copies of themselves");
 }
 
 void Study::CompareCopy(const StudyPair& pair) {
@@ -242,6 +239,16 @@ void Study::CompareCopy(const StudyPair& pair) {
 void Study::Say() const {
   printf("%s; %d processes in %s\n", TimeIsUp() ? "the time is up" : "all done", file_.written(),
          options_.output.c_str());
+}
+
+void Study::SayResults(const std::string& what) const {
+  const auto count = [&](int result) {
+    const auto found = results_.find(result);
+    return found == results_.end() ? 0 : found->second;
+  };
+  printf("%d %s: %d kept, %d slower, %d the same, %d unclear; GPU %.3f s each\n", count(0), what.c_str(),
+         count(v1::FASTER), count(v1::SLOWER), count(v1::SAME), count(v1::UNCLEAR),
+         gpu_seconds_ / std::max(1, count(0)));
 }
 
 }  // namespace pawl

@@ -27,6 +27,7 @@ struct StudyOptions {
   int series = 36;    // pairs of blocks, a process
   double seconds = 540;
   uint64_t seed = 1;
+  double gain = 0;  // of variants over copies of them that wait
 };
 
 // Two variants at the timed size.
@@ -47,6 +48,8 @@ class Study {
   void CompareChanges();
   // Variants against copies of them whose code is placed differently, by the whole protocol.
   void CompareCopies();
+  // Variants against copies of them that wait, by the whole protocol: how often a gain is kept (seat_study.cc).
+  void CompareSlowed();
   // Whether variants are slower as parents than as candidates, and whether a bias is found (seat_study.cc).
   void CompareSeats();
 
@@ -69,11 +72,14 @@ class Study {
                                                   const BuiltSize& candidate, const BuiltSize& parent,
                                                   TimingOptions options);
   void CompareCopy(const StudyPair& pair);
+  // A copy that waits, so that it takes this share longer. Nothing: none was found.
+  std::optional<BuiltSize> Slowed(const std::string& name, const v1::Bundle& bundle, const v1::Variant& variant,
+                                  const BuiltSize& built, double share);
   struct Seats;
-  bool FindBias(Seats* seats);
   std::optional<Seats> DrawSeats(const Space& space);
   void TimeRole(const Seats& seats, const char* role, int process);
   void Say() const;
+  void SayResults(const std::string& what) const;
 
   StudyDevice& device_;
   const StudyOptions& options_;

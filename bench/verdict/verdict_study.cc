@@ -1,7 +1,8 @@
 // pawl-verdict-study: how much the results of fresh processes differ on this machine's GPU, whether a kernel is ever
-// kept over a copy of itself, and whether a variant that is slower as a parent is found.
+// kept over a copy of itself, how often a gain is kept, and whether a variant that is slower as a parent is found.
 //   pawl-verdict-study --output FILE BUNDLE...         random single changes, each compared in several processes
 //   pawl-verdict-study --same --output FILE BUNDLE...  variants against copies of them whose code is placed differently
+//   pawl-verdict-study --gain 3 --output FILE BUNDLE... variants against copies of them that take 3 % longer
 //   pawl-verdict-study --seats --output FILE BUNDLE... variants as candidates, as parents, and as parents that wait
 //   pawl-verdict-study --report --output FILE          what FILE shows: noise, coverage, rates of seats; needs no GPU
 // FILE gets a JSON line a process (tests/profiles/recorded_series.h); what is in it already is not measured again.
@@ -29,11 +30,14 @@ int Main(int argc, char** argv) {
   StudyOptions options;
   bool same = false, seats = false, report = false;
   int ahead = 12;
+  double gain = 0;
   std::string gpu = "NVIDIA H200";
   CLI::App app("Measures how much fresh processes differ on this machine's GPU");
   app.add_option("bundles", options.bundles, "Folders of bundles");
   app.add_option("--output", options.output, "File that gets a JSON line a process")->required();
   app.add_flag("--same", same, "Compare variants with copies of themselves, by the whole protocol");
+  app.add_option("--gain", gain,
+                 "Compare variants with copies that take so many percent longer, by the whole protocol");
   app.add_flag("--seats", seats, "Time variants as candidates, as parents, and as parents that wait");
   app.add_flag("--report", report, "Print noise, coverage and rates that the file shows");
   app.add_option("--gpu", gpu, "GPU whose noise is assumed in the report");
@@ -45,6 +49,7 @@ int Main(int argc, char** argv) {
   app.add_option("--seconds", options.seconds, "Time limit");
   app.add_option("--seed", options.seed, "Which pairs are drawn");
   CLI11_PARSE(app, argc, argv);
+  options.gain = gain / 100;
   if (report) {
     Report(options.output, gpu);
     return 0;
@@ -59,6 +64,8 @@ int Main(int argc, char** argv) {
   Study study(device, options);
   if (same) {
     study.CompareCopies();
+  } else if (options.gain > 0) {
+    study.CompareSlowed();
   } else if (seats) {
     study.CompareSeats();
   } else {

@@ -17,7 +17,8 @@
 namespace pawl {
 namespace {
 
-constexpr unsigned char kCudaEntry = 0x10;  // in st_other
+constexpr uint64_t kGpuPageBytes = uint64_t{2} << 20;  // of GPU memory
+constexpr unsigned char kCudaEntry = 0x10;             // in st_other
 constexpr Elf64_Half kMachineCuda = 190;
 constexpr std::string_view kUserConstants = ".nv.constant3";  // the section of __constant__ variables
 
@@ -163,6 +164,7 @@ absl::StatusOr<std::vector<GlobalVariable>> GlobalVariables(std::string_view cub
     if (symbol.st_shndx >= sections->size()) return;
     const Elf64_Shdr& section = (*sections)[symbol.st_shndx];
     variable.zero = variable.blank = section.sh_type == SHT_NOBITS;
+    variable.align = std::max<uint64_t>(1, section.sh_addralign);
     variable.constant = NameAt(section_names, section.sh_name).starts_with(kUserConstants);
     std::string_view stored;
     if (variable.zero || !Slice(cubin, section, &stored) || symbol.st_value > stored.size()) return;
@@ -180,7 +182,12 @@ int64_t LoadedBytes(std::string_view cubin) {
   const absl::StatusOr<std::vector<GlobalVariable>> variables = GlobalVariables(cubin);
   if (!variables.ok()) return static_cast<int64_t>(bytes);
   for (const GlobalVariable& variable : *variables) {
-    if (variable.zero) bytes += std::min<uint64_t>(variable.bytes, INT64_MAX - bytes);
+    if (!variable.zero) continue;  // it lies in the file
+    // The section's size has 32 bits only. Each large variable has pages of its own.
+    const uint64_t step = std::max(variable.align, variable.bytes >= kGpuPageBytes / 2 ? kGpuPageBytes : 1);
+    const uint64_t steps = variable.bytes / step + (variable.bytes % step > 0);
+    const uint64_t room = INT64_MAX - bytes;
+    bytes += steps > room / step ? room : steps * step;
   }
   return static_cast<int64_t>(bytes);
 }

@@ -35,6 +35,7 @@ struct GlobalVariable {
   uint64_t bytes = 0;
   bool constant = false;  // __constant__
   bool blank = false;     // it holds zeros, stored or not
+  uint64_t align = 1;     // of the largest of its section
 
   bool operator==(const GlobalVariable&) const = default;
 };
@@ -43,8 +44,8 @@ struct GlobalVariable {
 // included. InvalidArgument: as above.
 absl::StatusOr<std::vector<GlobalVariable>> GlobalVariables(std::string_view cubin);
 
-// Of GPU memory that its code and globals take, to about 2 MB. The driver loads a kernel's code when it is first asked
-// for, and other processes take memory meanwhile: how much less is free says less. A broken one: its own bytes.
+// Of GPU memory that its code and globals take at most. The driver loads a kernel's code when it is first asked for,
+// and other processes take memory meanwhile: how much less is free says less. A broken one: its own bytes.
 int64_t LoadedBytes(std::string_view cubin);
 
 // The variable that C++ code calls by this name, such as filter::taps, which may be static; null: there is none.

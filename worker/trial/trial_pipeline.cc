@@ -87,7 +87,7 @@ absl::Status RunAlone(TrialRun& run) {
   const bool later = trial.purpose() == v1::TRIAL_PURPOSE_ITERATION && !trial.sanitize_start();
   absl::Status status = RunSteps(run, {ChooseInputs});
   if (status.ok()) {
-    status = later ? RunSteps(run, {ValidateStart, CheckReference, SanitizeLater})
+    status = later ? RunSteps(run, {OpenSpare, ValidateStart, CheckReference, SanitizeLater})
                    : RunBesideSanitizer(run, ValidateStart, CheckReference);
   }
   if (!status.ok()) return status;
@@ -107,7 +107,7 @@ absl::Status RunAgainstParent(TrialRun& run) {
   if (purpose == v1::TRIAL_PURPOSE_VERIFY) {
     status = RunBesideSanitizer(run, ValidateAgain);
   } else if (!run.build.trial.step()) {  // a step of an expedition is not kept by its own trial
-    status = RunSteps(run, {ValidateAgain, SanitizeLater});
+    status = RunSteps(run, {OpenSpare, ValidateAgain, SanitizeLater});
   }
   // The end of an expedition was profiled as a step.
   if (!status.ok() || purpose == v1::TRIAL_PURPOSE_END) return status;

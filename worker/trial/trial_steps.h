@@ -25,6 +25,9 @@ absl::Status ValidateAgain(TrialRun& run);     // 20 times with fresh inputs, at
                                                // be kept
 absl::Status ValidateSurprise(TrialRun& run);  // the same, of one more than ten times as fast as its parent only
 
+// Starts the process in which the next comparison that is confirmed is timed, while nothing is.
+absl::Status OpenSpare(TrialRun& run);
+
 // Begins to build what ValidateAgain needs, in the background, where that has not begun.
 void BuildFurther(TrialRun& run);
 

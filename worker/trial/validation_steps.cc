@@ -107,9 +107,6 @@ absl::StatusOr<const BuiltVariant*> TakeFurther(TrialRun& run, FurtherBuild& fur
   return failure ? nullptr : &run.more.back();
 }
 
-// A process for the next comparison that is confirmed begins while nothing is timed. Where it can't, that one says why.
-void OpenSpare(TrialRun& run) { (void)run.device.runner().OpenSpare(); }
-
 BuiltVariant Part(const BuiltVariant& built, size_t begin, size_t end) {
   BuiltVariant part = built;
   part.sizes.assign(built.sizes.begin() + begin, built.sizes.begin() + end);
@@ -219,19 +216,22 @@ absl::Status ChooseInputs(TrialRun& run) {
   return absl::OkStatus();
 }
 
+absl::Status OpenSpare(TrialRun& run) {
+  (void)run.device.runner().OpenSpare();  // where it can't begin, the comparison that needs one says why
+  return absl::OkStatus();
+}
+
 absl::Status ValidateTwice(TrialRun& run) {
   return ValidateAndReportEachSize(run, OptionsFor(run, 2, InputVariety::kSpread));
 }
 
 absl::Status ValidateStart(TrialRun& run) {
-  OpenSpare(run);
   ValidationOptions options = OptionsFor(run, 20, InputVariety::kEverywhere);
   options.self_test = true;
   return ValidateAndReportEachSize(run, options);
 }
 
 absl::Status ValidateAgain(TrialRun& run) {
-  OpenSpare(run);
   run.Report(v1::STAGE_VALIDATE, "validate 20 times with fresh inputs");
   BuildFurther(run);
   const std::unique_ptr<FurtherBuild> further = std::move(run.further);  // another time has other sizes
@@ -339,6 +339,7 @@ absl::Status SanitizeKept(TrialRun& run) {
     if (absl::IsCancelled(together.status())) return together.status();
     // Which of them it was, or whether they take too long or too much memory together only, each shows by itself.
     const bool passed = together.ok() && !together->failure;
+    if (!passed) run.device.runner().EndSpare();
     const bool one = end == begin + 1;
     for (size_t i = begin; i < end; ++i) {
       v1::SanitizedVariant& found = *run.result().add_sanitized_variants();
@@ -371,6 +372,7 @@ absl::Status SanitizeKept(TrialRun& run) {
 
 absl::Status SanitizeLargeSizes(TrialRun& run) {
   const StageWatch watch(run, v1::STAGE_VALIDATE);
+  run.device.runner().EndSpare();  // the tools need memory
   run.Report(v1::STAGE_VALIDATE, "compute-sanitizer at large sizes");
   if (!run.device.has_sanitizer()) return absl::OkStatus();  // the small sizes say so
   // All tools have seen the smallest size of the ladder.

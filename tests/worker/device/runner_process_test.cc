@@ -113,6 +113,8 @@ TEST_F(RunnerProcessTest, ASpareProcessThatDiedOrSawAFaultIsReplaced) {
     EXPECT_EQ(runner_.spare_pid(), spare) << "one is enough";
     if (dies) {
       ASSERT_EQ(kill(spare, SIGKILL), 0);
+      siginfo_t info;
+      ASSERT_EQ(waitid(P_PID, spare, &info, WEXITED | WNOWAIT), 0);
       runner_.Settle();
       runner_.Restart();
     } else {

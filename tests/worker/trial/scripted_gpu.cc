@@ -245,7 +245,10 @@ void ScriptedGpu::ScriptedProcess::Restart() {
   if (!is_reference_ && script_.processes.size() > 1) script_.processes.erase(script_.processes.begin());
 }
 
+void ScriptedGpu::ScriptedProcess::EndSpare() { script_.has_spare = false; }
+
 absl::Status ScriptedGpu::ScriptedProcess::OpenSpare() {
+  script_.has_spare = true;
   if (script_.after) script_.after("spare");
   return absl::OkStatus();
 }

@@ -86,6 +86,7 @@ class ScriptedGpu : public GpuDevice {
   std::vector<std::string> provided;
   // Called after each entry of the log.
   std::function<void(const std::string&)> after;
+  bool has_spare = false;  // process
 
   // Modules that are loaded in both processes.
   size_t loaded() const { return runner_.loaded() + reference_.loaded(); }
@@ -137,6 +138,7 @@ class ScriptedGpu : public GpuDevice {
     absl::StatusOr<v1::RunnerReply> Ask(const v1::RunnerRequest& request, absl::Duration deadline) override;
     void Restart() override;
     absl::Status OpenSpare() override;
+    void EndSpare() override;
     absl::StatusOr<v1::RunnerReply> Provide(const v1::ProvideRequest& request) override;
     absl::StatusOr<v1::RunnerReply> ProvideFile(const std::string& id, const std::string& content) override;
     bool HasEntry(const std::string& pool, uint32_t entry) const override { return entries_.contains({pool, entry}); }

@@ -1241,6 +1241,10 @@ TEST_F(TrialPipelineTest, BuildsAndRunsAHandOffAtTheEnd) {
   v1::HandOffCheck& program = gpu_.hand_off.emplace_back();
   program.set_form("program");
   program.set_text("it exited with code 1: WRONG");
+  gpu_.has_spare = true;
+  gpu_.after = [&](const std::string& what) {
+    if (what == "hand-off of 1") EXPECT_FALSE(gpu_.has_spare) << "it has the memory for itself";
+  };
   const v1::TrialResult result = Run();
   EXPECT_FALSE(result.has_failure()) << "a form that fails is no fault of the candidate";
   EXPECT_EQ(gpu_.log.back(), "hand-off of 1");
@@ -1641,6 +1645,7 @@ void ExpectStopAtEveryRequest(const v1::Bundle& bundle, const v1::Trial& trial, 
     ASSERT_TRUE(build.ok()) << build.status();
     const absl::StatusOr<TrialOutcome> outcome = RunTrial(gpu, **build, observer);
     EXPECT_TRUE(absl::IsCancelled(outcome.status())) << log[i] << ": " << outcome.status();
+    EXPECT_FALSE(gpu.has_spare);
     EXPECT_THAT(gpu.log, ElementsAreArray(Log(log.begin(), log.begin() + static_cast<long>(i) + 1) +
                                           Log{"restart", "restart reference"}));
     EXPECT_TRUE(gpu.stopped() == nullptr);
