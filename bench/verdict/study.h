@@ -48,9 +48,9 @@ class Study {
   void CompareChanges();
   // Variants against copies of them whose code is placed differently, by the whole protocol.
   void CompareCopies();
-  // Variants against copies of them that wait, by the whole protocol: how often a gain is kept (seat_study.cc).
+  // Variants against copies of them that wait, by the whole protocol: how often a gain is kept (slowed_study.cc).
   void CompareSlowed();
-  // Whether variants are slower as parents than as candidates, and whether a bias is found (seat_study.cc).
+  // Whether variants are slower as parents than as candidates, and whether a bias is found (slowed_study.cc).
   void CompareSeats();
 
  private:

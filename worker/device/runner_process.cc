@@ -65,7 +65,7 @@ void RunnerProcess::Settle() {
   if (status.ok() && reply.has_open()) {
     gpu_ = reply.open().gpu();
   } else {
-    EndSpare();  // whoever needs a process starts another, and says what is wrong
+    EndSpare();  // the next request starts a process itself, and returns the error where that fails
   }
 }
 

@@ -33,10 +33,10 @@ class RunnerProcess : public KernelProcess {
 
   // Starts the process and creates the context, if that has not happened. An error is the machine's fault.
   absl::Status Open();
-  // Starts the process that the next request meets which finds none, and lets it create the context in its own time.
+  // Starts the process that replaces the present one when that has ended, and lets it create its context meanwhile.
   absl::Status OpenSpare() override;
   void EndSpare() override;
-  // Waits until that has a context.
+  // Waits until the spare process has its context.
   void Settle();
   // Gives this and all later processes Pawl's own kernels, which can only be built once the GPU is known.
   absl::Status SetSupportCubin(const std::string& cubin);

@@ -143,7 +143,8 @@ TEST_F(RunnerProcessTest, ASpareProcessThatCanNotOpenTheGpuSaysNothing) {
   RunnerProcess runner(options);
   ASSERT_TRUE(runner.OpenSpare().ok());
   runner.Settle();
-  EXPECT_THAT(std::string(runner.Open().message()), HasSubstr("there is no such GPU")) << "whoever needs one is told";
+  EXPECT_THAT(std::string(runner.Open().message()), HasSubstr("there is no such GPU"))
+      << "the request that needs a process returns the error";
 }
 
 TEST_F(RunnerProcessTest, KnowsWhichEntriesItsProcessHas) {

@@ -1,6 +1,8 @@
-// Copies that wait, and what they show on the GPU: how often a gain is kept, and seats.
+// Studies on the GPU with copies of a variant that wait, and so take longer.
 //
-// Seats. Of each bundle: a variant W, a variant P near it, and C, a change of P. P is timed as a candidate
+// Gains: how often a variant is kept over a copy of it.
+//
+// Seats: each bundle has a variant W, a variant P near it, and C, a change of P. P is timed as a candidate
 // beside W; as a parent of C with W as the witness; and the same with a copy of P that waits in place of P, so that it
 // is slower as a parent only.
 #include <algorithm>
