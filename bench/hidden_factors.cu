@@ -1071,7 +1071,6 @@ class Comparison {
     Place();
     const unsigned seed = DrawSeed();
     if (cell_.Is("before", "nothing")) Fill(seed);
-    CU(cuCtxResetPersistingL2Cache());
     CU(cuCtxSynchronize());
     if (cell_.factor == "idle") std::this_thread::sleep_for(std::chrono::milliseconds(std::stoi(cell_.level)));
     const int outer = static_cast<int>(Below(2));

@@ -34,7 +34,7 @@ SeriesLine LineOf(const std::string& pair, int process, const std::vector<v1::Pa
   return line;
 }
 
-SeriesFile::SeriesFile(const std::string& path) : out_(path, std::ios::app) {
+SeriesFile::SeriesFile(const std::string& path, const std::string& gpu) : out_(path, std::ios::app), gpu_(gpu) {
   if (out_) return;
   fprintf(stderr, "can't write %s\n", path.c_str());
   exit(1);
@@ -47,6 +47,7 @@ void SeriesFile::Write(const SeriesLine& line) {
   json["candidate"] = Rounded(line.candidate, 1e5);
   json["anchor"] = Rounded(line.anchor, 1e5);
   if (!line.witness.empty()) json["witness"] = Rounded(line.witness, 1e5);
+  if (!gpu_.empty()) json["gpu"] = gpu_;
   if (!line.role.empty()) json["role"] = line.role;
   if (!line.result.empty()) json["result"] = line.result;
   out_ << json.dump() << std::endl;
@@ -62,6 +63,7 @@ std::vector<SeriesLine> ReadSeries(const std::string& path) {
     SeriesLine& line = lines.emplace_back();
     line.pair = json.value("pair", "");
     line.process = json.value("process", 0);
+    line.gpu = json.value("gpu", "");
     line.role = json.value("role", "");
     line.result = json.value("result", "");
     line.log_ratios = ListOf(json, "log_ratios");

@@ -13,6 +13,7 @@ namespace pawl {
 struct SeriesLine {
   std::string pair;
   int process = 0;
+  std::string gpu;     // the beginning of its UUID; empty: not written down
   std::string role;    // of a seat study: "candidate", "parent" or "biased"; empty: of another
   std::string result;  // of a whole comparison, at its last process; empty: none
   std::vector<double> log_ratios, parent, candidate, anchor, witness;
@@ -24,12 +25,13 @@ SeriesLine LineOf(const std::string& pair, int process, const std::vector<v1::Pa
 class SeriesFile {
  public:
   // Exits where the file can't be written.
-  explicit SeriesFile(const std::string& path);
+  SeriesFile(const std::string& path, const std::string& gpu);
   void Write(const SeriesLine& line);
   int written() const { return written_; }
 
  private:
   std::ofstream out_;
+  const std::string gpu_;
   int written_ = 0;
 };
 

@@ -17,9 +17,10 @@
 namespace pawl {
 namespace {
 
-constexpr int kSample = 200;    // variants around the start that changes are drawn from
-constexpr int kAttempts = 40;   // at a change that is allowed
-constexpr double kSpare = 1.3;  // more are built than are asked for: some fail
+constexpr size_t kUuidDigits = 12;  // "GPU-" and eight digits
+constexpr int kSample = 200;        // variants around the start that changes are drawn from
+constexpr int kAttempts = 40;       // at a change that is allowed
+constexpr double kSpare = 1.3;      // more are built than are asked for: some fail
 constexpr int kBuilders = 16;
 constexpr int kCheckedCalls = 4;  // nobody cheats here
 
@@ -57,7 +58,7 @@ Study::Study(StudyDevice& device, const StudyOptions& options)
       options_(options),
       end_(absl::Now() + absl::Seconds(options.seconds)),
       crew_(kBuilders),
-      file_(options.output) {
+      file_(options.output, device.gpu().uuid().substr(0, kUuidDigits)) {
   for (const SeriesLine& line : ReadSeries(options.output)) {
     done_[line.pair] += line.result.empty() ? 1 : options.processes;
   }

@@ -32,7 +32,6 @@ constexpr int kColdCalls = 8;                            // in a quarter of a bl
 constexpr size_t kGenerations = 4;                       // of loaded code that stay beside the one in use
 constexpr int64_t kLargeModule = int64_t{64} << 20;      // one of these is not kept beside another
 constexpr double kMinWarmUp = 0.02, kMaxWarmUp = 0.4;    // seconds
-constexpr size_t kWarmBlocks = 10;  // launches of the first seven blocks are faster, by 0.3 us (docs/verdicts.md)
 // By which the anchor's times at both ends of a block differ where others use the GPU; by chance, one block in 1000.
 constexpr double kAloneOnGpu = 0.1;
 constexpr double kSteady = 0.003;  // largest change of the anchor's time once the GPU is warm
@@ -468,22 +467,15 @@ absl::StatusOr<double> Comparer::AnchorUs() {
   return ms * 1e3;
 }
 
-absl::Status Comparer::BeginBlock() {
-  PAWL_RETURN_IF_ERROR(Place());
-  PAWL_CUDA(CtxResetPersistingL2Cache());
-  return absl::OkStatus();
-}
-
 absl::Status Comparer::WarmUp() {
   const Clock::time_point start = Clock::now();
   std::vector<double> anchors;
   const auto steady = [&] {
-    if (anchors.size() < kWarmBlocks) return false;
+    if (anchors.size() < 6) return false;
     const auto [low, high] = std::minmax_element(anchors.end() - 6, anchors.end());
     return *high <= *low * (1 + kSteady);
   };
   while (SecondsSince(start) < kMinWarmUp || (!steady() && SecondsSince(start) < kMaxWarmUp)) {
-    PAWL_RETURN_IF_ERROR(BeginBlock());
     for (Side* side : Seated()) {
       for (CUgraphExec graph : side->graphs) {
         PAWL_RETURN_IF_ERROR(Refill(RandomKey()));  // each call finds what it expects in tensors that it changes
@@ -647,7 +639,7 @@ absl::StatusOr<bool> Comparer::LeftAlone(const Side& side, Use& use, const Key& 
 }
 
 absl::StatusOr<bool> Comparer::MeasurePair(v1::TimingMode mode, v1::PairSample* pair, std::string* disturbance) {
-  PAWL_RETURN_IF_ERROR(BeginBlock());
+  PAWL_RETURN_IF_ERROR(Place());
   const int count = mode == v1::TIMING_MODE_COLD ? kColdCalls : replays_;
   std::vector<Side*> order = Shuffled();
   std::map<const Side*, std::vector<double>> times;

@@ -17,7 +17,7 @@ namespace pawl {
 
 // What is done around timed calls: the order of fills, what they leave in the caches. To be raised with every change
 // of that: times before and after it differ by some percent, which is no bias of a candidate's (profiles/seat_rule.h).
-inline constexpr int kTimingProtocol = 4;
+inline constexpr int kTimingProtocol = 5;
 
 // Times candidate against parent in one process on the same buffers, in blocks ABBA or BAAB; with a witness, in blocks
 // such as AWBBWA, in any order.
@@ -90,8 +90,6 @@ class Comparer {
   absl::StatusOr<CUgraphExec> Captured(Side& side, const std::vector<int>& order);
   void DropGraphs();
   // Until the anchor's time no longer changes: an idle GPU needs some tens of milliseconds to reach its clocks.
-  // Draws places, loads code and captures graphs.
-  absl::Status BeginBlock();
   absl::Status WarmUp();
   // Times one replay, or one cold call, in us a call. False: a call changed what it was not given; the reply says so.
   // Calls have inputs from `entries`, where there is a pool.

@@ -73,6 +73,7 @@ absl::Status GpuContext::OpenDevice(int device) {
   PAWL_CUDA(PrimaryCtxRetain(&context, handle));
   PAWL_CUDA(CtxSetCurrent(context));
   // No candidate may keep lines in L2 across a flush. GPUs without persisting L2 refuse the limit: nothing to do there.
+  // cuCtxResetPersistingL2Cache would add nothing, and launches are slower after some calls of it (docs/verdicts.md).
   Cuda().CtxSetLimit(kLimitPersistingL2, 0);
   absl::StatusOr<v1::GpuInfo> described = Describe(handle);
   if (!described.ok()) return described.status();

@@ -41,7 +41,6 @@ absl::Status Load() {
   Find(library, "cuCtxGetCurrent", &driver.CtxGetCurrent, &missing);
   Find(library, "cuCtxSetLimit", &driver.CtxSetLimit, &missing);
   Find(library, "cuCtxSynchronize", &driver.CtxSynchronize, &missing);
-  Find(library, "cuCtxResetPersistingL2Cache", &driver.CtxResetPersistingL2Cache, &missing);
   Find(library, "cuModuleLoadData", &driver.ModuleLoadData, &missing);
   Find(library, "cuModuleUnload", &driver.ModuleUnload, &missing);
   Find(library, "cuModuleGetFunction", &driver.ModuleGetFunction, &missing);

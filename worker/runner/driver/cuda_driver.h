@@ -84,7 +84,6 @@ struct CudaDriver {
   CUresult (*CtxGetCurrent)(CUcontext*);
   CUresult (*CtxSetLimit)(int, size_t);
   CUresult (*CtxSynchronize)();
-  CUresult (*CtxResetPersistingL2Cache)();
   CUresult (*ModuleLoadData)(CUmodule*, const void*);
   CUresult (*ModuleUnload)(CUmodule);
   CUresult (*ModuleGetFunction)(CUfunction*, CUmodule, const char*);
