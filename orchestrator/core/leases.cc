@@ -20,11 +20,11 @@ v1::Event PutTrialAside(const CampaignState& campaign, const OpenTrial& open, co
   finished.set_trial(open.planned.trial());
   finished.set_attempt(open.attempt);
   if (open.planned.purpose() == v1::TRIAL_PURPOSE_TOTAL) {
-    v1::TotalGain& total = *finished.mutable_total_gain();
-    total.set_iteration(open.planned.iteration());
-    total.set_interim(open.planned.interim());
-    total.mutable_interval()->set_result(v1::UNCLEAR);
-    total.mutable_interval()->set_reason(why);
+    v1::TrialResult result;  // as any other variant that does this
+    result.mutable_failure()->set_stage(v1::STAGE_VALIDATE);
+    result.mutable_failure()->set_check(v1::CHECK_FAULT);
+    result.mutable_failure()->set_message(why);
+    FinishTotal(campaign, open.planned, result, &finished);
   } else if (open.planned.purpose() == v1::TRIAL_PURPOSE_END) {
     *finished.add_revised() = UncomparedEnd(campaign, open.planned, why);
   } else if (open.planned.purpose() == v1::TRIAL_PURPOSE_SANITIZE) {

@@ -78,10 +78,13 @@ v1::Trial TrialOf(const CampaignState& campaign, const OpenTrial& open) {
   return trial;
 }
 
-// One of its open trials. Nothing is claimed that was not sanitized: those of the sanitizer wait for a device with it.
+// One of its open trials. Nothing is claimed that was not sanitized: what compute-sanitizer is to run over waits for a
+// device with it; the winner, at large sizes, where any worker of the campaign had it.
 absl::Status CanTake(const v1::Device& device, const CampaignState& campaign, int trial) {
   if (absl::Status can = CanRun(device, campaign.summary(), campaign.space_hash()); !can.ok()) return can;
-  const bool sanitizes = campaign.open_trials().at(trial).planned.purpose() == v1::TRIAL_PURPOSE_SANITIZE;
+  const v1::TrialPlanned& planned = campaign.open_trials().at(trial).planned;
+  const bool last = planned.purpose() == v1::TRIAL_PURPOSE_TOTAL && !planned.interim();
+  const bool sanitizes = planned.purpose() == v1::TRIAL_PURPOSE_SANITIZE || (last && campaign.had_sanitizer());
   if (!sanitizes || device.sanitizer()) return absl::OkStatus();
   return absl::FailedPreconditionError("it has no compute-sanitizer, which has to run over kept variants");
 }

@@ -355,12 +355,7 @@ absl::Status Orchestrator::CompleteOne(Step* step, CheckedCompletion* checked) {
         AddHandOff(request.result(), finished.mutable_verification());
       }
     } else if (open.planned.purpose() == v1::TRIAL_PURPOSE_TOTAL) {
-      *finished.mutable_total_gain() = JudgeTotal(campaign, open.planned, request.result());
-      if (!campaign.start_rejected()) {
-        for (v1::RevisedIteration& revised : RevisedBy(finished.total_gain(), campaign.iterations())) {
-          *finished.add_revised() = std::move(revised);
-        }
-      }
+      FinishTotal(campaign, open.planned, request.result(), &finished);
     } else if (open.planned.purpose() == v1::TRIAL_PURPOSE_END) {
       *finished.add_revised() = JudgeEnd(campaign, open.planned, request.result(), options_.profiles->gates);
     } else if (open.planned.purpose() == v1::TRIAL_PURPOSE_SANITIZE) {

@@ -265,15 +265,12 @@ bool Multiplied(const CampaignState& campaign) {
   return best.number() > 0 && IsProduct(best) && campaign.summary().total_gain().iteration() != best.number();
 }
 
-// The best variant has to be measured against the start, and beside the baseline, before the campaign ends with it.
+// Before the campaign ends with its best variant, that has to run under compute-sanitizer at large sizes, and to be
+// measured against the start and beside the baseline.
 bool Unproven(const CampaignState& campaign) {
   const v1::Campaign& summary = campaign.summary();
-  if (summary.best() == 0) return false;
   const v1::TotalGain& total = summary.total_gain();
-  if (total.iteration() == summary.best() && !total.interim()) return false;
-  const bool has_baseline = summary.baseline_us() > 0 && HasBaseline(campaign.bundle());
-  const bool for_portfolio = summary.spec().goal().portfolio() > 1;  // which compares its variants beside the start
-  return IsProduct(*campaign.best()) || summary.spec().keep().skip_sanitizer() || has_baseline || for_portfolio;
+  return summary.best() > 0 && (total.iteration() != summary.best() || total.interim());
 }
 
 v1::Event PlannedTotal(const CampaignState& campaign, bool interim) {

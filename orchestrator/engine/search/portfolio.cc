@@ -37,8 +37,11 @@ const v1::SizeTime* TimeAt(const v1::TotalGain& total, const std::string& size) 
   return nullptr;
 }
 
-// The best of a leg, as measured beside the start.
-bool HasWinner(const v1::Leg& leg) { return leg.has_total() && leg.total().speedup_over_start() > 0; }
+// The best of a leg, as measured beside the start, unless a later leg found it wrong.
+bool HasWinner(const CampaignState& campaign, const v1::Leg& leg) {
+  const v1::Iteration* winner = leg.has_total() ? campaign.Find(leg.total().iteration()) : nullptr;
+  return winner != nullptr && winner->verdict() == v1::KEPT && leg.total().speedup_over_start() > 0;
+}
 
 std::vector<Covered> CoveredBy(const CampaignState& campaign) {
   const v1::Campaign& summary = campaign.summary();
@@ -46,7 +49,7 @@ std::vector<Covered> CoveredBy(const CampaignState& campaign) {
   for (const SizeWeight& size : GoalSizes(campaign.bundle(), summary.spec().goal())) {
     Covered& at = all.emplace_back(Covered{size.size, size.weight});
     for (const v1::Leg& leg : summary.legs()) {
-      const v1::SizeTime* time = HasWinner(leg) ? TimeAt(leg.total(), size.size) : nullptr;
+      const v1::SizeTime* time = HasWinner(campaign, leg) ? TimeAt(leg.total(), size.size) : nullptr;
       if (time != nullptr) at.speed = std::max(at.speed, std::log(time->start_us() / time->best_us()));
     }
     for (const v1::Iteration& iteration : campaign.iterations()) {
@@ -248,12 +251,12 @@ struct Members {
   std::vector<const v1::TotalGain*> totals;  // null: the start
 };
 
-Members MembersOf(const v1::Campaign& summary) {
+Members MembersOf(const CampaignState& campaign) {
   Members members;
-  for (const v1::Leg& leg : summary.legs()) {
+  for (const v1::Leg& leg : campaign.summary().legs()) {
     const int winner = leg.total().iteration();
     const bool known = std::count(members.iterations.begin(), members.iterations.end(), winner) > 0;
-    if (!HasWinner(leg) || known) continue;
+    if (!HasWinner(campaign, leg) || known) continue;
     members.iterations.push_back(winner);
     members.totals.push_back(&leg.total());
   }
@@ -364,7 +367,7 @@ std::vector<v1::Size> SizesBetween(const v1::Bundle& bundle, const v1::Goal& goa
 }
 
 std::optional<v1::Portfolio> PortfolioOf(const CampaignState& campaign) {
-  const Members members = MembersOf(campaign.summary());
+  const Members members = MembersOf(campaign);
   if (members.iterations.size() < 2) return std::nullopt;
   std::vector<SizePoint> points = PointsOf(campaign, members);
   if (points.empty()) return std::nullopt;
@@ -398,7 +401,7 @@ std::optional<v1::Portfolio> PortfolioOf(const CampaignState& campaign) {
     // That of the first leg is the campaign's best anyway; a later leg may have found one that serves all sizes better.
     const int only = members.iterations[*used.begin()];
     const v1::Leg& first = campaign.summary().legs(0);
-    if (HasWinner(first) && first.total().iteration() == only) return std::nullopt;
+    if (HasWinner(campaign, first) && first.total().iteration() == only) return std::nullopt;
     portfolio.clear_members();
     portfolio.add_members()->set_iteration(only);
   }

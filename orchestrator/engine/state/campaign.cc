@@ -447,6 +447,7 @@ void CampaignState::ApplySanitized(const v1::TrialFinished& finished) {
 }
 
 void CampaignState::NoteUnsanitized(const v1::Iteration& iteration) {
+  had_sanitizer_ = had_sanitizer_ || iteration.unsanitized();
   if (iteration.verdict() == v1::KEPT && iteration.unsanitized()) {
     unsanitized_.insert(iteration.number());
   } else {
@@ -526,6 +527,12 @@ void AddMissingFields(v1::Event* event) {
 
 std::vector<v1::RevisedIteration> RevisedBy(const v1::TotalGain& total, const std::vector<v1::Iteration>& iterations) {
   std::vector<v1::RevisedIteration> all = CorrectedBy(total, iterations);
+  if (total.has_failure()) {  // nothing was measured, so these were taken back: no step begins from what is wrong
+    for (v1::RevisedIteration& revised : all) {
+      revised.set_verdict(v1::REJECTED);
+      *revised.mutable_failure() = total.failure();
+    }
+  }
   const v1::Comparison& beside = total.beside_baseline().interval();
   const auto measured = std::find_if(iterations.begin(), iterations.end(), [&](const v1::Iteration& iteration) {
     return iteration.number() == total.iteration() && iteration.leg() == total.leg();

@@ -161,6 +161,8 @@ class CampaignState {
   std::set<int> BuiltOn(int iteration) const;
   // Kept, and compute-sanitizer has not run over them yet.
   const std::set<int>& unsanitized() const { return unsanitized_; }
+  // A worker that has it kept one of this campaign's variants for it to run over.
+  bool had_sanitizer() const { return had_sanitizer_; }
   // Workers were lost while it ran over several of them: each is tried by itself.
   bool sanitizes_alone() const { return sanitizes_alone_; }
   // At once, or later by compute-sanitizer: there is nothing to go on from.
@@ -368,6 +370,7 @@ class CampaignState {
   std::set<int> paused_for_;
   std::set<int> unsanitized_;
   bool sanitizes_alone_ = false;
+  bool had_sanitizer_ = false;
   Moment idle_since_{absl::Time()};
   bool leased_before_ = false;
   double price_per_hour_ = 0;

@@ -568,6 +568,15 @@ v1::TotalGain JudgeTotal(const CampaignState& campaign, const v1::TrialPlanned& 
   return total;
 }
 
+void FinishTotal(const CampaignState& campaign, const v1::TrialPlanned& planned, const v1::TrialResult& result,
+                 v1::TrialFinished* finished) {
+  *finished->mutable_total_gain() = JudgeTotal(campaign, planned, result);
+  if (campaign.start_rejected()) return;
+  for (v1::RevisedIteration& revised : RevisedBy(finished->total_gain(), campaign.iterations())) {
+    *finished->add_revised() = std::move(revised);
+  }
+}
+
 v1::RevisedIteration UncomparedEnd(const CampaignState& campaign, const v1::TrialPlanned& planned,
                                    const std::string& why) {
   const v1::Iteration& end = *campaign.Find(planned.iteration());

@@ -19,6 +19,9 @@ v1::Iteration Judge(const CampaignState& campaign, const v1::TrialPlanned& plann
 // The best variant measured against the start. speedup_over_start is 0 if it could not be measured; the interval's
 // reason says why.
 v1::TotalGain JudgeTotal(const CampaignState& campaign, const v1::TrialPlanned& planned, const v1::TrialResult& result);
+// The same, with what it makes of the campaign's iterations, in the end of its trial.
+void FinishTotal(const CampaignState& campaign, const v1::TrialPlanned& planned, const v1::TrialResult& result,
+                 v1::TrialFinished* finished);
 
 // The end of an expedition compared with the best variant, its parent in this trial: kept if it is faster.
 v1::RevisedIteration JudgeEnd(const CampaignState& campaign, const v1::TrialPlanned& planned,

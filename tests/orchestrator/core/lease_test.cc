@@ -316,6 +316,36 @@ TEST(LeaseTest, LetsTheSanitizersTrialWaitForAWorkerThatHasIt) {
   EXPECT_EQ(again.MustLease().trial().purpose(), v1::TRIAL_PURPOSE_SANITIZE);
 }
 
+// A campaign that is done but for the measurement of its winner beside the start.
+std::string ToBeMeasuredBesideTheStart(World& world, ScriptedWorker& worker) {
+  v1::CampaignSpec spec;
+  spec.mutable_budget()->set_iterations(1);
+  const std::string campaign = world.Submit(spec);
+  const Measure passes = [](const v1::Trial& trial) {
+    if (trial.unsanitized().empty()) return Unsanitized(EverythingHelps)(trial);
+    v1::TrialResult result;
+    for (const v1::UnsanitizedVariant& each : trial.unsanitized()) {
+      result.add_sanitized_variants()->set_iteration(each.iteration());
+    }
+    return result;
+  };
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(worker.Complete(worker.MustLease(), passes).ok());
+  EXPECT_EQ(world.Get(campaign).best(), 1);
+  return campaign;
+}
+
+TEST(LeaseTest, LetsTheTotalWaitForAWorkerWithTheSanitizerWhereTheWinnerWasKeptByOne) {
+  World world;
+  ScriptedWorker worker(world, "a", WithSanitizer());
+  const std::string campaign = ToBeMeasuredBesideTheStart(world, worker);
+  ASSERT_TRUE(worker.Drain(/*gone=*/true).ok());
+  ScriptedWorker without(world, "b");
+  EXPECT_FALSE(without.Lease()->has_trial());
+  EXPECT_THAT(world.Get(campaign).message(), HasSubstr("it has no compute-sanitizer"));
+  ScriptedWorker again(world, "c", WithSanitizer());
+  EXPECT_EQ(again.MustLease().trial().purpose(), v1::TRIAL_PURPOSE_TOTAL);
+}
+
 TEST(LeaseTest, FailsACampaignWhoseStartTheSanitizerRejects) {
   World world;
   ScriptedWorker worker(world, "a", WithSanitizer());

@@ -75,7 +75,7 @@ TEST(TotalGainTest, IsMeasuredBeforeACampaignClaimsIt) {
   EXPECT_NEAR(world.history().GetBestVariant(best)->iteration().speedup_over_start(), 1.25, 0.001);
 }
 
-TEST(TotalGainTest, IsGivenUpWhenItKillsWorkers) {
+TEST(TotalGainTest, RejectsAWinnerThatKillsWorkersThere) {
   World world;
   v1::CampaignSpec spec;
   spec.mutable_budget()->set_iterations(2);
@@ -89,10 +89,21 @@ TEST(TotalGainTest, IsGivenUpWhenItKillsWorkers) {
     ASSERT_TRUE(victim.Renew(leased.lease()).ok()) << "only a worker that began it counts against it";
     world.Pass(absl::Seconds(16));
   }
-  const v1::Campaign ended = world.Get(campaign);
-  EXPECT_EQ(ended.state(), v1::FINISHED);
-  EXPECT_EQ(ended.total_gain().speedup_over_start(), 0);
-  EXPECT_THAT(ended.total_gain().interval().reason(), HasSubstr("3 workers were lost"));
+  for (const bool restarted : {false, true}) {
+    if (restarted) world.Restart();
+    const v1::Campaign after = world.Get(campaign);
+    EXPECT_EQ(after.best(), 1) << "nothing says that the other one is right at large sizes";
+    EXPECT_EQ(after.total_gain().speedup_over_start(), 0);
+    EXPECT_THAT(after.total_gain().interval().reason(), HasSubstr("3 workers were lost"));
+    const v1::Iteration winner = world.Iterations(campaign).back();
+    EXPECT_EQ(winner.verdict(), v1::REJECTED);
+    EXPECT_THAT(winner.reason(), HasSubstr("3 workers were lost"));
+  }
+  ScriptedWorker b(world, "b");
+  const v1::LeaseTrialResponse next = b.MustLease();
+  EXPECT_EQ(next.trial().purpose(), v1::TRIAL_PURPOSE_TOTAL) << "of the one before";
+  ASSERT_TRUE(b.Complete(next).ok());
+  EXPECT_EQ(world.Get(campaign).state(), v1::FINISHED);
 }
 
 TEST(BaselineTest, PausesACampaignWhoseBaselineIsNotWhatItWasBefore) {

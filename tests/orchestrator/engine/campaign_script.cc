@@ -97,10 +97,7 @@ v1::TotalGain CampaignScript::FinishTotal(const v1::TrialResult& result) {
     v1::Event event;
     event.mutable_finished()->set_trial(trial);
     *event.mutable_finished()->mutable_result() = result;
-    *event.mutable_finished()->mutable_total_gain() = JudgeTotal(state_, open.planned, result);
-    for (const v1::RevisedIteration& revised : RevisedBy(event.finished().total_gain(), state_.iterations())) {
-      *event.mutable_finished()->add_revised() = revised;
-    }
+    pawl::FinishTotal(state_, open.planned, result, event.mutable_finished());
     Lease(trial);
     Apply(event);
     return event.finished().total_gain();

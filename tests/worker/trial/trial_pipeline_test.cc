@@ -1386,7 +1386,7 @@ TEST_F(TrialPipelineTest, TimesTheBestBesideTheStartAtEverySize) {
   Faster();
   const v1::TrialResult result = Run();
   EXPECT_FALSE(result.has_failure()) << result.failure().message();
-  EXPECT_THAT(gpu_.log, ElementsAreArray(Validated(2) + kCompared + kConfirmed + kSanitizedLarge +
+  EXPECT_THAT(gpu_.log, ElementsAreArray(Validated(2) + kSanitizedLarge + kCompared + kConfirmed +
                                          Log{"compare small 3", "check timed small", "compare main 3",
                                              "check timed main", "baseline beside main"}))
       << "it was sanitized at small sizes and profiled when it was kept";
@@ -1439,7 +1439,7 @@ TEST_F(TrialPipelineTest, SanitizesTheBestAtTheEndWhereTheCampaignLeftThatOut) {
   trial_.mutable_keep()->set_skip_sanitizer(true);
   const v1::TrialResult result = Run();
   EXPECT_TRUE(result.sanitized());
-  EXPECT_THAT(gpu_.log, ElementsAreArray(Validated(2) + kCompared + kSanitized + kSanitizedLarge +
+  EXPECT_THAT(gpu_.log, ElementsAreArray(Validated(2) + kSanitized + kSanitizedLarge + kCompared +
                                          Log{"compare small 3", "check timed small", "compare main 3",
                                              "check timed main", "baseline beside main"}));
 }
@@ -1459,6 +1459,13 @@ TEST_F(TrialPipelineTest, FailsTheBestThatReadsOutOfBoundsAtTheTimedSizeOnly) {
   EXPECT_EQ(failure.check(), v1::CHECK_MEMCHECK);
   EXPECT_EQ(failure.size(), "main");
   EXPECT_EQ(gpu_.log.back(), "memcheck main");
+}
+
+TEST_F(TrialPipelineTest, SparesABestNoSanitizerWhereTheGpuIsTooUnsteadyToMeasureIt) {
+  Total();
+  gpu_.failures["compare main 12"] = Failure(v1::CHECK_UNSTEADY);
+  EXPECT_EQ(RunToFailure().check(), v1::CHECK_UNSTEADY);
+  EXPECT_THAT(gpu_.log, Contains("memcheck main"));
 }
 
 TEST_F(TrialPipelineTest, FailsTheBestWithARaceAtALargerSize) {

@@ -329,10 +329,13 @@ TEST(NextEventTest, TakesBackABestThatFailsBesideTheStartWithAllThatWasBuiltOnIt
     ASSERT_TRUE(total && total->planned().purpose() == v1::TRIAL_PURPOSE_TOTAL);
     script.FinishTotal(result);
     EXPECT_EQ(script.summary().best(), 1);
-    EXPECT_EQ(script.state().Find(2)->verdict(), v1::REVERTED);
+    const bool wrong = result.has_failure();
+    EXPECT_EQ(script.state().Find(2)->verdict(), wrong ? v1::REJECTED : v1::REVERTED);
+    EXPECT_EQ(script.state().IsMeasured(*script.state().Find(2)), !wrong) << "no step begins from what is wrong";
     EXPECT_EQ(script.state().EvidenceOf(2), nullptr);
     EXPECT_EQ(script.summary().counts().kept(), 1);
-    EXPECT_EQ(script.summary().counts().reverted(), 1);
+    EXPECT_EQ(script.summary().counts().reverted(), wrong ? 0 : 1);
+    EXPECT_EQ(script.summary().counts().rejected(), wrong ? 1 : 0);
     EXPECT_NEAR(script.summary().speedup_over_start(), 1 / 0.9, 0.001);
     const std::optional<v1::Event> next = script.Decide();
     ASSERT_TRUE(next && next->has_planned()) << "the goal is not reached";
@@ -365,6 +368,23 @@ TEST(NextEventTest, SanitizesTheFinalBestWhereThatWasLeftToTheEnd) {
   ASSERT_TRUE(event && event->has_planned()) << "though it is a child of the start";
   EXPECT_EQ(event->planned().purpose(), v1::TRIAL_PURPOSE_TOTAL);
   script.FinishTotal(FailedCheck(v1::CHECK_RACECHECK, "a race"));
+  EXPECT_EQ(script.summary().best(), 0);
+}
+
+TEST(NextEventTest, ClaimsNoWinnerThatDidNotPassTheChecksOfTheEnd) {
+  CampaignScript script(Spec([](v1::CampaignSpec* spec) { spec->mutable_budget()->set_iterations(2); }));
+  script.Run(MeasuredStart(100));
+  ASSERT_EQ(script.Run(Measured(100, 80)).verdict(), v1::KEPT);
+  ASSERT_EQ(script.Run(Measured(80, 50)).verdict(), v1::KEPT);
+  for (const int winner : {2, 1}) {
+    const std::optional<v1::Event> total = script.Decide();
+    ASSERT_TRUE(total && total->has_planned()) << "iteration " << winner << ", though it has no baseline";
+    EXPECT_EQ(total->planned().purpose(), v1::TRIAL_PURPOSE_TOTAL);
+    EXPECT_EQ(total->planned().iteration(), winner);
+    script.FinishTotal(FailedCheck(v1::CHECK_RACECHECK, "a race"));
+  }
+  const std::optional<v1::Event> end = script.Decide();
+  ASSERT_TRUE(end && end->has_ended());
   EXPECT_EQ(script.summary().best(), 0);
 }
 

@@ -154,6 +154,27 @@ TEST_F(Portfolios, HaveAVariantForEachSizeThatAnotherLosesAt) {
   EXPECT_NEAR(std::log(summary().portfolio().speedup_over_start()), gain, 0.01);
 }
 
+TEST_F(Portfolios, HaveNoVariantThatALaterLegFoundWrong) {
+  Run(BundleFor({{"small", 0.3}, {"large", 0.7}}, 3), ByTile);
+  const int first = summary().legs(0).total().iteration(), second = summary().legs(1).total().iteration();
+  ASSERT_NE(first, second);
+  const std::shared_ptr<CampaignState> state = script_->state().Copy();
+  v1::Event found;
+  v1::TrialFinished& finished = *found.mutable_finished();
+  finished.mutable_total_gain()->set_iteration(second);
+  finished.mutable_total_gain()->set_leg(1);
+  finished.mutable_total_gain()->mutable_failure()->set_check(v1::CHECK_RACECHECK);
+  finished.mutable_total_gain()->add_taken_back(first);
+  for (v1::RevisedIteration& revised : RevisedBy(finished.total_gain(), state->iterations())) {
+    *finished.add_revised() = std::move(revised);
+  }
+  state->Apply(found);
+  const v1::Portfolio portfolio = PortfolioOf(*state).value_or(v1::Portfolio());
+  for (const v1::Portfolio::Member& member : portfolio.members()) {
+    EXPECT_NE(member.iteration(), first);
+  }
+}
+
 TEST_F(Portfolios, SearchAgainWhereTheBaselineIsFaster) {
   // No change of the first leg is fast at the small size: what serves it is found by the second.
   const auto time = [](const Values& variant, const Values& size) {
