@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/names/resource_name.h"
 #include "orchestrator/core/orchestrator.h"
+#include "orchestrator/engine/search/foresee.h"
 #include "orchestrator/engine/search/next_event.h"
 
 namespace pawl {
@@ -19,6 +20,11 @@ namespace {
 // last one was dropped.
 constexpr std::chrono::milliseconds kPatience(20), kPatienceAgain(1000);
 constexpr size_t kOpenAtStart = 64;  // decisions at a time, so that trials are leased before the last is made
+
+// Its variants are compiled, and not only when somebody else proposes them.
+bool BuildsAhead(const CampaignState& campaign) {
+  return !campaign.summary().replay() && campaign.summary().spec().chooser().kind() != v1::CHOOSER_KIND_OUTSIDE;
+}
 
 }  // namespace
 
@@ -58,6 +64,10 @@ void Orchestrator::Decide(std::vector<OpenDecision> open, std::vector<NextLease>
         one.patched = Patched(*one.bases, one.patch);
       } else {
         one.event = pawl::Decide(*one.campaign, chooser_, one.now, *options_.profiles, one.slots);
+        // Workers with a GPU build ahead. Nobody else waits for what takes some choices more.
+        if (one.event && one.event->has_planned() && BuildsAhead(*one.campaign)) {
+          LookAhead(*one.campaign, *one.event, chooser_);
+        }
       }
     }
     open = Close(std::move(open), &next, results);

@@ -26,6 +26,7 @@ struct Choice {
     double gain = 0;
   };
   std::optional<Expected> most;
+  std::vector<SearchMemo::Step> next;  // what ranks after it, of any parent; some of them
   std::vector<v1::PassedOver> passed_over;
   std::string patched_source;  // of a source edit: the device code with it
   std::string author;

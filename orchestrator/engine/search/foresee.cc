@@ -1,6 +1,12 @@
 #include "orchestrator/engine/search/foresee.h"
 
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <utility>
+
 #include "kernels/space.h"
+#include "orchestrator/engine/verdict/verdict.h"
 
 namespace pawl {
 namespace {
@@ -8,59 +14,135 @@ namespace {
 constexpr int kForeseen = 4;  // of each outcome: so many are built while a trial is measured
 // Proposals that are also foreseen on top of the trial's variant: few are kept, and one patch is built after another.
 constexpr int kForeseenOnKept = 2;
+// Log speedups over the parent that a trial without a prediction is thought to have; and, of all, the least by which
+// one that is kept is faster, and one that is not is slower: between them a comparison may come out either way.
+constexpr double kSlower = -0.05, kFaster = 0.05, kClear = 0.02;
+constexpr double kHalfWidth = 1.28;  // of a predicted interval, which holds 80 of 100 outcomes, in standard deviations
+
+// A comparison that comes out like this at every size of the goal.
+v1::TrialResult ResultOf(const CampaignState& campaign, const v1::TrialPlanned& planned, double log_ratio) {
+  constexpr double kParentUs = 100, kSpread = 1e-3;
+  const KeepRule rule;
+  v1::TrialResult result;
+  result.set_device(campaign.summary().device());
+  *result.mutable_gpu() = campaign.gpu();
+  result.set_parent_warm_us(kParentUs);
+  result.set_parent_cold_us(kParentUs);
+  result.set_warm_us(kParentUs * std::exp(-log_ratio));
+  result.set_cold_us(result.warm_us());
+  const std::vector<SizeWeight>& sizes = campaign.goal_sizes();
+  for (const int process : {0, 1}) {
+    if (process > 0 && log_ratio < 0) break;
+    for (const SizeWeight& size : sizes) {
+      for (int i = 0; i < rule.first_pairs; ++i) {
+        v1::PairSample& pair = *(process > 0 ? result.add_confirming_pairs() : result.add_pairs());
+        pair.set_process(process);
+        pair.set_parent_us(kParentUs);
+        pair.set_candidate_us(result.warm_us());
+        pair.set_log_ratio(log_ratio + (i % 2 == 0 ? kSpread : -kSpread));
+        if (sizes.size() > 1) pair.set_size(size.size);
+      }
+    }
+  }
+  // What is kept is much like its parent, as far as rules go.
+  const v1::Evidence* evidence = campaign.EvidenceOf(planned.parent());
+  if (log_ratio > 0 && evidence != nullptr) *result.mutable_evidence() = *evidence;
+  return result;
+}
+
+// What would be chosen after the trial; of one with a verdict, if it has this log speedup.
+std::vector<SearchMemo::Step> After(const CampaignState& campaign, const v1::Event& event, const Chooser& chooser,
+                                    std::optional<double> log_ratio) {
+  const v1::TrialPlanned& planned = event.planned();
+  const std::shared_ptr<CampaignState> then = campaign.Copy();
+  then->Apply(event);
+  if (log_ratio) {
+    v1::Event event_after;
+    v1::TrialFinished& finished = *event_after.mutable_finished();
+    finished.set_trial(planned.trial());
+    *finished.mutable_result() = ResultOf(*then, planned, *log_ratio);
+    if (planned.purpose() == v1::TRIAL_PURPOSE_END) {
+      *finished.add_revised() = JudgeEnd(*then, planned, finished.result());
+    } else {
+      *finished.mutable_iteration() = Judge(*then, planned, finished.result());
+    }
+    then->Apply(event_after);
+  }
+  std::optional<Choice> choice = chooser.Next(*then);
+  if (!choice) return {};
+  std::vector<SearchMemo::Step> steps = std::move(choice->next);
+  steps.insert(steps.begin(), {choice->parent, std::move(choice->change)});
+  return steps;
+}
 
 }  // namespace
 
+void LookAhead(const CampaignState& campaign, const v1::Event& event, const Chooser& chooser) {
+  const v1::TrialPlanned& planned = event.planned();
+  SearchMemo::Following following = {.trial = planned.trial()};
+  const bool judged = planned.purpose() == v1::TRIAL_PURPOSE_ITERATION || planned.purpose() == v1::TRIAL_PURPOSE_END;
+  const bool last = planned.purpose() == v1::TRIAL_PURPOSE_TOTAL && !planned.interim();
+  if (campaign.best() == nullptr || last || (judged && !planned.has_parent())) return;
+  if (judged) {
+    double slower = kSlower, faster = kFaster;
+    if (planned.prediction().low() > 0) {
+      const double low = std::log(planned.prediction().low()), high = std::log(planned.prediction().high());
+      slower = (low + high) / 2;
+      faster = slower + 0.5 * (high - low) / 2 / kHalfWidth;  // those that are kept are the better ones
+    }
+    following.reverted = After(campaign, event, chooser, std::min(slower, -kClear));
+    following.kept = After(campaign, event, chooser, std::max(faster, kClear));
+  } else {
+    following.reverted = After(campaign, event, chooser, std::nullopt);
+  }
+  campaign.search_memo().following = std::move(following);
+}
+
 std::vector<v1::ForeseenVariant> Foresee(const CampaignState& campaign, const v1::TrialPlanned& planned) {
   std::vector<v1::ForeseenVariant> foreseen;
-  if (planned.purpose() != v1::TRIAL_PURPOSE_ITERATION || !planned.has_parent()) return foreseen;
-  int reverted = 0, kept = 0;
-  const auto add = [&](const v1::Variant& base, int parent, const v1::Change& change, bool is_kept, int& count) {
+  const int own_source = campaign.SourceIdOf(planned.iteration()), parents_source = campaign.SourceIdOf(planned.parent());
+  const auto variant_of = [&](int iteration) -> std::optional<v1::Variant> {
+    if (iteration == planned.iteration()) return planned.variant();
+    const v1::Iteration* found = campaign.Find(iteration);
+    return found == nullptr ? std::nullopt : std::optional(VariantOf(*found));
+  };
+  const auto add = [&](const v1::Change& change, int parent) {
+    // A worker has the sources of the trial's variant and of its parent.
+    const int source = campaign.SourceIdOf(parent);
+    const std::optional<v1::Variant> base = variant_of(parent);
+    if (!base || (source != own_source && source != parents_source)) return false;
     v1::ForeseenVariant next;
-    *next.mutable_variant() = base;
-    (*next.mutable_variant()->mutable_values())[change.variable()] = change.to();
-    next.set_kept(is_kept);
+    *next.mutable_variant() = *base;
+    next.set_kept(parent == planned.iteration() || source != parents_source);
     next.set_parent(parent);
     *next.mutable_change() = change;
-    const v1::Bundle& bundle = campaign.BundleAt(is_kept ? planned.iteration() : planned.parent());
-    const absl::StatusOr<bool> allowed = IsAllowed(bundle, next.variant());
-    if (!allowed.ok() || !*allowed) return;
+    if (!change.has_source()) {
+      (*next.mutable_variant()->mutable_values())[change.variable()] = change.to();
+      const absl::StatusOr<bool> allowed = IsAllowed(campaign.BundleAt(parent), next.variant());
+      if (!allowed.ok() || !*allowed) return false;
+    }
     foreseen.push_back(std::move(next));
-    ++count;
+    return true;
   };
-  const auto add_edit = [&](const v1::Change& change, bool is_kept, int& count) {
-    v1::ForeseenVariant next;
-    *next.mutable_variant() = is_kept ? planned.variant() : VariantOf(*campaign.Find(planned.parent()));
-    next.set_kept(is_kept);
-    next.set_parent(is_kept ? planned.iteration() : planned.parent());
-    *next.mutable_change() = change;
-    foreseen.push_back(std::move(next));
-    ++count;
-  };
+  int reverted = 0, kept = 0;
   // Proposals are changes of the best variant, and come before what Pawl would choose.
-  const bool from_best = campaign.PatchBase() == planned.parent();
+  const bool from_best = planned.purpose() == v1::TRIAL_PURPOSE_ITERATION && planned.has_parent() &&
+                         campaign.PatchBase() == planned.parent();
   for (const bool is_kept : {false, true}) {
     int& count = is_kept ? kept : reverted;
     for (const CampaignState::Proposal& waiting : campaign.proposals()) {
       if (!from_best || count >= (is_kept ? kForeseenOnKept : kForeseen)) break;
-      const v1::Change& change = waiting.proposed.change();
-      if (change.has_source()) {
-        add_edit(change, is_kept, count);
-      } else if (is_kept) {
-        add(planned.variant(), planned.iteration(), change, true, count);
-      } else {
-        add(VariantOf(*campaign.Find(planned.parent())), planned.parent(), change, false, count);
-      }
+      count += add(waiting.proposed.change(), is_kept ? planned.iteration() : planned.parent());
     }
   }
-  for (const SearchMemo::RanksNext& next : campaign.search_memo().ranks_next) {
-    const v1::Iteration* parent = campaign.Find(next.parent);
-    // A worker has the sources of the trial's variant and of its parent.
-    const bool has_source =
-        parent != nullptr && campaign.SourceIdOf(next.parent) == campaign.SourceIdOf(planned.parent());
-    if (reverted < kForeseen && has_source) add(VariantOf(*parent), next.parent, next.change, false, reverted);
-    const bool same = next.parent != planned.parent() || next.change.variable() == planned.change().variable();
-    if (kept < kForeseen && !same) add(planned.variant(), planned.iteration(), next.change, true, kept);
+  const SearchMemo::Following& following = campaign.search_memo().following;
+  if (following.trial != planned.trial()) return foreseen;
+  for (size_t i = 0; i < std::max(following.reverted.size(), following.kept.size()); ++i) {
+    for (const bool is_kept : {false, true}) {
+      int& count = is_kept ? kept : reverted;
+      const std::vector<SearchMemo::Step>& steps = is_kept ? following.kept : following.reverted;
+      if (count < kForeseen && i < steps.size()) count += add(steps[i].change, steps[i].parent);
+    }
   }
   return foreseen;
 }

@@ -84,7 +84,7 @@ std::string ChangeText(const CampaignState& campaign, v1::Change change) {
   return absl::StrCat(change.variable(), " from ", FromText(change), " to ", ToText(change));
 }
 
-constexpr size_t kRanksNext = 12;     // changes that are remembered beside the chosen one
+constexpr size_t kRanksNext = 7;      // changes that are named beside the chosen one
 constexpr double kOutside = 0.2;      // share of outcomes that may lie outside of their predicted intervals
 constexpr double kQuantile = 1.2816;  // standard deviations within which the others lie, of a normal distribution
 constexpr double kAdaptation = 0.1;   // of the intervals' width, for each outcome
@@ -254,11 +254,9 @@ std::optional<Choice> TreeChooser::Next(const CampaignState& campaign) const {
       choice.most = {ranked.change, ranked.parent, ranked.score.gain()};
     }
   }
-  std::vector<SearchMemo::RanksNext>& next = campaign.search_memo().ranks_next;
-  next.clear();
   for (const RankedChange& ranked : ranking.changes) {
-    if (ranked.examined && &ranked != chosen && next.size() < kRanksNext)
-      next.push_back({ranked.parent, ranked.change});
+    if (choice.next.size() == kRanksNext) break;
+    if (ranked.examined && &ranked != chosen) choice.next.push_back({ranked.parent, ranked.change});
   }
   choice.why = Why(campaign, *chosen, grid);
   PassOverOthers(campaign, ranking, *chosen, grid, &choice);

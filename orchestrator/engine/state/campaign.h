@@ -77,13 +77,17 @@ struct SearchMemo {
   SearchMemo(const SearchMemo&) : SearchMemo() {}  // a copy begins empty: another thread may be using the original
   SearchMemo& operator=(SearchMemo&&) = default;
 
-  // What ranked next when a change was chosen last, of any parent.
-  struct RanksNext {
-    int parent = 0;
+  struct Step {
+    int parent = 0;  // an iteration, or the one that is being measured
     v1::Change change;
   };
+  // What would be tried after a trial, the first choice first.
+  struct Following {
+    int trial = 0;
+    std::vector<Step> reverted, kept;  // by its outcome; of one without a verdict both are `reverted`
+  };
 
-  std::vector<RanksNext> ranks_next;
+  Following following;
   int space = 0, sources = 1;  // of which it is: what is known of one space says nothing of another's points
   size_t observations = 0;     // to which `parameters` of the model were fitted; 0: none yet
   std::vector<double> parameters;
