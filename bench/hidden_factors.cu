@@ -463,6 +463,7 @@ const vector<Factor>& Factors() {
       {"process", {"fresh", "same"}},
       {"idle", {"0ms", "1ms", "10ms", "100ms", "500ms"}},
       {"arena", {"after-modules", "before-modules", "after-2GB"}},
+      {"persisting", {"untouched", "reset-each-block"}},
   };
   return factors;
 }
@@ -530,12 +531,15 @@ vector<Job> Jobs() {
     jobs.push_back(same);
   }
   add_together({"idle"});
-  for (int repetition = 1; repetition <= kRepetitions; ++repetition) {
-    for (const Kernel& kernel : Kernels()) {
-      for (const string& level : FindFactor("arena").levels) {
-        Job job;
-        add_level(job, kernel, "arena", level, repetition);
-        jobs.push_back(job);
+  // Each level in processes of its own: what it leaves behind may last.
+  for (const string& factor : {"persisting", "arena"}) {
+    for (int repetition = 1; repetition <= kRepetitions; ++repetition) {
+      for (const Kernel& kernel : Kernels()) {
+        for (const string& level : FindFactor(factor).levels) {
+          Job job;
+          add_level(job, kernel, factor, level, repetition);
+          jobs.push_back(job);
+        }
       }
     }
   }
@@ -1071,6 +1075,7 @@ class Comparison {
     Place();
     const unsigned seed = DrawSeed();
     if (cell_.Is("before", "nothing")) Fill(seed);
+    if (cell_.Is("persisting", "reset-each-block")) CU(cuCtxResetPersistingL2Cache());
     CU(cuCtxSynchronize());
     if (cell_.factor == "idle") std::this_thread::sleep_for(std::chrono::milliseconds(std::stoi(cell_.level)));
     const int outer = static_cast<int>(Below(2));

@@ -26,6 +26,7 @@ BASE = {
     "process": "fresh",
     "idle": "0ms",
     "arena": "after-modules",
+    "persisting": "untouched",
 }
 
 
