@@ -219,7 +219,8 @@ absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::Start(const std::shared_
   const bool six = absl::StrContains(address->host, ':');
   const std::string listening = absl::StrCat(six ? "[" : "", address->host, six ? "]" : "", ":", address->port);
   if (absl::Status status = CheckListening(listening, options.security); !status.ok()) return status;
-  if (absl::Status status = CheckFree(listening, "--http"); !status.ok()) return status;
+  // The library would say only that it could not listen.
+  if (auto free = ListeningSockets::Open(listening, "--http"); !free.ok()) return free.status();
   absl::StatusOr<Access> access = LoadAccess(options.security);
   if (!access.ok()) return access.status();
   // A browser shows no certificate; on this machine everybody may, as over the API without TLS.
