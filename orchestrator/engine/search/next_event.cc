@@ -511,7 +511,7 @@ std::optional<v1::Event> DecideStart(const CampaignState& campaign, const Moment
 bool MayDecide(const CampaignState& campaign, int slots) {
   if (campaign.ended() || campaign.summary().state() == v1::PAUSED) return false;
   const int open = OpenTrialsOf(campaign);
-  return open == 0 || (open < slots && campaign.best() != nullptr);
+  return open == 0 || campaign.start_rejected() || (open < slots && campaign.best() != nullptr);
 }
 
 std::optional<v1::Event> Decide(const CampaignState& campaign, const Chooser& chooser, const Moment& now,
@@ -524,8 +524,10 @@ std::optional<v1::Event> Decide(const CampaignState& campaign, const Chooser& ch
   };
   if (campaign.awaits_start()) return DecideStart(campaign, now);
   if (campaign.iterations().empty()) return PlannedStart(campaign);
-  // What ends or holds a campaign waits for what is open.
-  const auto when_idle = [&](v1::Event event) { return open == 0 ? std::optional(std::move(event)) : std::nullopt; };
+  // What ends or holds a campaign waits for what is open, but for trials that nobody needs without the start.
+  const auto when_idle = [&](v1::Event event) {
+    return open == 0 || campaign.start_rejected() ? std::optional(std::move(event)) : std::nullopt;
+  };
   if (std::optional<v1::Event> pause = PauseAtGate(campaign)) return when_idle(*std::move(pause));
   if (campaign.best() == nullptr) {
     const v1::Iteration* start = campaign.Find(0);
