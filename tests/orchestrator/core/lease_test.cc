@@ -792,6 +792,28 @@ TEST(WorkersTest, SpeakTheOrchestratorsProtocol) {
   ReportPromise(22, absl::StrCat(refused, " workers of another protocol were refused by name"));
 }
 
+TEST(WorkersTest, RegisterAgainWithAnOrchestratorOfAnotherProtocol) {
+  World world;
+  world.Submit();
+  ScriptedWorker worker(world, "a");
+  const v1::LeaseTrialResponse leased = worker.MustLease();
+  world.Restart();
+  EXPECT_TRUE(worker.Renew(leased.lease()).ok()) << "of the same protocol";
+  world.RestartAfter([&] {  // one of an earlier protocol, by which the worker is registered
+    const absl::StatusOr<std::unique_ptr<Store>> store = Store::Open({.file = world.file()});
+    ASSERT_TRUE(store.ok()) << store.status();
+    ASSERT_TRUE((*store)->NoteWorkerProtocol(v1::WorkerProtocol_MAX - 1).ok());
+  });
+  for (const bool restarted : {false, true}) {
+    if (restarted) world.Restart();
+    ExpectError(worker.Renew(leased.lease()).status(), absl::StatusCode::kNotFound, "workers/a");
+    ExpectError(worker.Lease().status(), absl::StatusCode::kNotFound, "workers/a");
+  }
+  ASSERT_TRUE(worker.Register().ok()) << "it speaks this one as well";
+  const absl::Status delivered = worker.Complete(leased).status();
+  EXPECT_TRUE(delivered.ok()) << delivered;
+}
+
 TEST(WorkersTest, AreListedNewestFirst) {
   World world;
   ScriptedWorker first(world, "z");
