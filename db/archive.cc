@@ -255,7 +255,9 @@ absl::Status WithoutTriggers(SqliteConnection* database, const std::function<abs
 absl::StatusOr<ArchiveSummary> WritePart(SqliteConnection* database, const std::vector<int64_t>& campaigns,
                                          const std::filesystem::path& part, const PageOf& page_of) {
   if (absl::Status status = AttachArchive(database, part); !status.ok()) return status;
+  database->NoteWritten(std::filesystem::path(part).replace_extension().native());  // as the user named it
   absl::StatusOr<ArchiveSummary> summary = Fill(database, campaigns, page_of);
+  database->NoteWritten("");
   const absl::Status detached = DetachArchive(database);
   if (summary.ok() && !detached.ok()) return detached;
   return summary;

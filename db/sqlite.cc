@@ -129,8 +129,9 @@ void SqliteConnection::KeepWalOnClose() { sqlite3_db_config(db_, SQLITE_DBCONFIG
 absl::Status SqliteConnection::Error(int code) const {
   // SQLite's words and errno are of its latest failure, which need not be this one.
   const bool latest = sqlite3_extended_errcode(db_) == code;
+  const bool writes = (code & 0xff) == SQLITE_FULL || code == SQLITE_IOERR_WRITE || code == SQLITE_IOERR_FSYNC;
   return SqliteError(code, latest ? sqlite3_errmsg(db_) : sqlite3_errstr(code), latest ? sqlite3_system_errno(db_) : 0,
-                     file_);
+                     writes && !written_.empty() ? written_ : file_);
 }
 
 int SqliteConnection::last_code() const { return sqlite3_errcode(db_) & 0xff; }

@@ -65,6 +65,8 @@ class SqliteConnection {
 
   void KeepWalOnClose();  // neither copied into the file nor removed
 
+  // While only an attached file is written: which one, for errors. Empty: the connection's own again.
+  void NoteWritten(std::string attached) { written_ = std::move(attached); }
   absl::Status Error(int code) const;
   int last_code() const;  // primary result code of the latest call
   bool read_only() const;
@@ -76,6 +78,7 @@ class SqliteConnection {
 
   sqlite3* db_;
   std::string file_;
+  std::string written_;
   std::map<std::string, sqlite3_stmt*, std::less<>> statements_;
 };
 

@@ -574,6 +574,15 @@ absl::StatusOr<v1::MaintenanceNote> Store::Maintenance() { return ReadMeta<v1::M
 
 absl::Status Store::WriteNotes(const v1::ServiceNotes& notes) { return WriteMeta("notes", notes.SerializeAsString()); }
 
+absl::StatusOr<int64_t> Store::WorkerProtocol() {
+  absl::MutexLock lock(&reader_mutex_);
+  return reader_->QueryInt("SELECT CAST(CAST(value AS TEXT) AS INTEGER) FROM meta WHERE key = 'worker protocol'");
+}
+
+absl::Status Store::NoteWorkerProtocol(int64_t protocol) {
+  return WriteMeta("worker protocol", absl::StrCat(protocol));
+}
+
 absl::StatusOr<std::vector<int64_t>> Store::UnwrittenReports() {
   absl::MutexLock lock(&reader_mutex_);
   Statement select = reader_->Use("SELECT value FROM meta WHERE key = 'unwritten reports'");

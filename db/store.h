@@ -185,6 +185,9 @@ class Store {
   absl::StatusOr<StoreSizes> Sizes();
   absl::StatusOr<std::vector<StoredWorker>> Workers();
   absl::Status RemoveWorkers(const std::vector<std::string>& names);  // one that is not there is no error
+  // That those workers speak; 0: not noted.
+  absl::StatusOr<int64_t> WorkerProtocol();
+  absl::Status NoteWorkerProtocol(int64_t protocol);
 
   absl::StatusOr<std::vector<v1::Pattern>> Lessons();           // as they were written, those of the same gain as one
   absl::StatusOr<std::vector<v1::PatternFile>> PatternFiles();  // by source

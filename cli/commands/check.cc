@@ -13,6 +13,7 @@
 #include "base/names/spelling.h"
 #include "cli/commands/commands.h"
 #include "cli/connect/bundle_path.h"
+#include "cli/connect/interrupt.h"
 #include "kernels/problem.h"
 #include "kernels/read/bundle_reader.h"
 #include "kernels/space.h"
@@ -138,7 +139,10 @@ int Check(const CheckFlags& flags) {
   } else {
     for (const GpuSpec& spec : KnownGpus()) options.gpus.push_back(&spec);
   }
+  NoteInterrupts();
+  options.stopped = Interrupted;
   const v1::CheckReport report = CheckBundle(BundlePath(flags.bundle), options);
+  if (Interrupted()) return kInterrupted;
   if (flags.json) {
     std::string json;
     google::protobuf::util::JsonPrintOptions print;

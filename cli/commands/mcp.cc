@@ -33,6 +33,7 @@ class FolderBundles final : public Bundles {
 
   absl::StatusOr<v1::CheckReport> Check(const BundleSource& source, const std::string& gpu) const override {
     BundleCheckOptions options;
+    options.stopped = Interrupted;
     std::vector<std::string> known;
     for (const GpuSpec& spec : KnownGpus()) {
       known.push_back(spec.file);

@@ -27,6 +27,11 @@ constexpr size_t kMaxAnswer = 64 << 20;
 
 absl::StatusOr<std::string> ReadReference(const std::filesystem::path& path) {
   if (path.empty()) return "";
+  std::error_code error;
+  if (std::filesystem::exists(path, error) && !std::filesystem::is_regular_file(path, error)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path.string(), " is not a regular file: save the reference in a file and name that"));
+  }
   std::ifstream stream(path, std::ios::binary);
   if (!stream) return absl::NotFoundError(absl::StrCat(path.string(), " can't be read; does it exist?"));
   std::string text(std::istreambuf_iterator<char>(stream), {});

@@ -101,6 +101,7 @@ std::vector<OpenDecision> Orchestrator::Close(std::vector<OpenDecision> open, st
     const auto found = state_.campaigns.find(one.number);
     if (!serving || found == state_.campaigns.end() || found->second != one.campaign) continue;  // overtaken
     if (one.event) {
+      if (one.event->has_ended()) leases_.ReleaseAllOf(one.number, *found->second);
       committer_.Add(&step, found->second.get(), *std::move(one.event));
     } else if (one.bases) {
       UnappliedEdit(*found->second)->patched = std::move(one.patched);

@@ -62,6 +62,13 @@ void Leases::Release(TrialKey key, const std::string& worker) {
   }
 }
 
+void Leases::ReleaseAllOf(int64_t number, const CampaignState& campaign) {
+  for (const auto& [trial, open] : campaign.open_trials()) {
+    if (open.planned.purpose() == v1::TRIAL_PURPOSE_VERIFY) continue;  // goes on
+    Release({number, trial}, open.worker);
+  }
+}
+
 void Leases::Lose(Step* step, TrialKey key, v1::LeaseLost::Reason reason, const std::string& message) {
   CampaignState& campaign = state_.Own(key.first);
   const OpenTrial before = campaign.open_trials().at(key.second);

@@ -21,8 +21,10 @@ class Leases {
 
   void Grant(TrialKey key, v1::Worker* worker);
   void Renew(TrialKey key, const std::string& worker);
-  // Nobody waits for the trial any more: it has its result, or its campaign was cancelled.
+  // Nobody waits for the trial any more: it has its result, or its campaign ends without it.
   void Release(TrialKey key, const std::string& worker);
+  // Of a campaign that ends, but for trials that verify. Workers are told at their next renewals.
+  void ReleaseAllOf(int64_t number, const CampaignState& campaign);
 
   // The worker won't deliver. The trial goes back into the queue. After too many workers that were lost to it, each
   // after it had renewed, the trial is put aside; its campaign is paused where it is the start, and after too many host

@@ -125,6 +125,25 @@ absl::Status LoadUnfinished(Store& store, BundlePool& bundles, LiveState* state)
   return absl::OkStatus();
 }
 
+// The stored workers registered with an orchestrator of another protocol. One that is still there has to register with
+// this one, which says so if they do not work together.
+absl::StatusOr<bool> WorkersOutdated(Store& store) {
+  const absl::StatusOr<int64_t> protocol = store.WorkerProtocol();
+  if (!protocol.ok()) return protocol.status();
+  return *protocol != v1::WorkerProtocol_MAX;
+}
+
+absl::Status RemoveOutdatedWorkers(Store& store) {
+  const absl::StatusOr<bool> outdated = WorkersOutdated(store);
+  if (!outdated.ok() || !*outdated) return outdated.status();
+  const absl::StatusOr<std::vector<StoredWorker>> workers = store.Workers();
+  if (!workers.ok()) return workers.status();
+  std::vector<std::string> names;
+  for (const StoredWorker& worker : *workers) names.push_back(worker.worker.name());
+  if (absl::Status status = store.RemoveWorkers(names); !status.ok()) return status;
+  return store.NoteWorkerProtocol(v1::WorkerProtocol_MAX);
+}
+
 absl::Status LoadAll(Store& store, BundlePool& bundles, const OrchestratorOptions& options, absl::Time now,
                      LiveState* state) {
   state->campaigns.clear();
@@ -136,6 +155,9 @@ absl::Status LoadAll(Store& store, BundlePool& bundles, const OrchestratorOption
   state->limited.clear();
   absl::StatusOr<std::vector<StoredWorker>> workers = store.Workers();
   if (!workers.ok()) return workers.status();
+  const absl::StatusOr<bool> outdated = WorkersOutdated(store);
+  if (!outdated.ok()) return outdated.status();
+  if (*outdated) workers->clear();
   state->workers.Load(*workers, now);
   if (absl::Status status = state->patterns.Load(store); !status.ok()) return status;
   if (absl::Status status = LoadBaselines(store, state); !status.ok()) return status;
@@ -162,6 +184,10 @@ absl::Status Restart(Store& store, BundlePool& bundles, const OrchestratorOption
   const std::vector<std::string> old = state->workers.RemoveOld(now - options.forget_workers);
   if (absl::Status status = store.RemoveWorkers(old); !status.ok()) {
     spdlog::warn("{} old workers could not be removed from the database: {}", old.size(),
+                 std::string(status.message()));
+  }
+  if (absl::Status status = RemoveOutdatedWorkers(store); !status.ok()) {
+    spdlog::warn("workers of another protocol could not be removed from the database: {}",
                  std::string(status.message()));
   }
   return absl::OkStatus();

@@ -300,7 +300,8 @@ absl::Status Orchestrator::NotOpen(const LeaseName& lease) {
   if (stored->state() == v1::CANCELLED) {
     return LeaseError(absl::StatusCode::kFailedPrecondition, absl::StrCat(stored->name(), " was cancelled"), trial);
   }
-  return LeaseError(absl::StatusCode::kAlreadyExists, absl::StrCat(trial, " has its result already"), trial);
+  const std::string ended = stored->state() == v1::FAILED ? ", or its campaign failed without it" : "";
+  return LeaseError(absl::StatusCode::kAlreadyExists, absl::StrCat(trial, " has its result already", ended), trial);
 }
 
 absl::Status Orchestrator::CompleteOne(Step* step, CheckedCompletion* checked) {

@@ -31,7 +31,9 @@ absl::Status CheckOrigin(const HttpRequest& request) {
 }
 
 absl::Status CheckContent(const HttpRequest& request) {
-  if (request.Header("content-length").empty()) return BadField("Content-Length", "the length of the body is required");
+  if (request.Header("content-length").empty() && request.Header("transfer-encoding").empty()) {
+    return BadField("Content-Length", "the length of the body is required, or Transfer-Encoding: chunked");
+  }
   const std::string content = request.Header("content-type");
   const absl::string_view type = absl::StripAsciiWhitespace(absl::string_view(content).substr(0, content.find(';')));
   if (!absl::EqualsIgnoreCase(type, "application/json")) {
@@ -66,9 +68,16 @@ absl::Status HttpGuard::Check(const HttpRequest& request) const {
     return Refused("the Host header does not name this machine's loopback",
                    "open it as http://localhost, with the port it listens on");
   }
-  // What the library would unpack or add up without a limit; no browser sends it here.
-  if (!request.Header("content-encoding").empty() || !request.Header("transfer-encoding").empty()) {
-    return BadField("Content-Encoding", "expected a plain body with Content-Length");
+  // The library would unpack it without a limit; no browser sends it here.
+  if (!request.Header("content-encoding").empty()) {
+    return BadField("Content-Encoding", "expected a body that is not compressed");
+  }
+  if (const std::string& coding = request.Header("transfer-encoding"); !coding.empty()) {
+    if (!absl::EqualsIgnoreCase(coding, "chunked")) return BadField("Transfer-Encoding", "expected chunked or none");
+    // Two that read it differently would take another request out of the body.
+    if (!request.Header("content-length").empty()) {
+      return BadField("Transfer-Encoding", "expected either this header or Content-Length");
+    }
   }
   const bool reads = request.method == "GET" || request.method == "HEAD";
   if (request.path == kMcpPath) return CheckMcp(request);

@@ -78,9 +78,10 @@ class RunningHttpServer final : public HttpServer, private httplib::Server {
     });
     const auto handler = [this](const httplib::Request& request, httplib::Response& response) {
       // The library reads no body of a GET.
-      const bool all = request.method != "GET" || !request.has_header("Content-Length");
-      if (all && current_ != nullptr) current_->Took();
-      Write(Answer(Read(request)), response);
+      const bool body = request.has_header("Content-Length") || request.has_header("Transfer-Encoding");
+      if ((request.method != "GET" || !body) && current_ != nullptr) current_->Took();
+      // Of a body in chunks it knows the size only now.
+      Write(request.body.size() > options_.max_body ? TooLarge() : Answer(Read(request)), response);
     };
     Get("[^]*", handler);
     Post("[^]*", handler);
@@ -88,6 +89,7 @@ class RunningHttpServer final : public HttpServer, private httplib::Server {
     // What the library itself refuses has no body: too long, too large, no HTTP.
     set_error_handler([this](const httplib::Request&, httplib::Response& response) {
       if (!response.body.empty() || response.status == 304) return;
+      if (current_ != nullptr && current_->too_large()) return Write(TooLarge(), response);
       HttpReply reply = ErrorReply(ToGrpc(BadField("request", "not a valid HTTP request, or too large")));
       reply.status = response.status;
       Write(std::move(reply), response);
@@ -113,6 +115,13 @@ class RunningHttpServer final : public HttpServer, private httplib::Server {
   std::string url() const override { return address_.Url(tls_ != nullptr); }
 
  private:
+  HttpReply TooLarge() const {
+    HttpReply reply =
+        ErrorReply(ToGrpc(BadField("request", absl::StrCat("its body is larger than ", options_.max_body, " bytes"))));
+    reply.status = 413;
+    return reply;
+  }
+
   HttpReply Answer(const HttpRequest& request) {
     if (mcp_ != nullptr && request.path == kMcpPath) return mcp_->Answer(request);
     if (IsProbe(request.path)) return AnswerProbe(options_.probes, request);
@@ -219,7 +228,8 @@ absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::Start(const std::shared_
   const bool six = absl::StrContains(address->host, ':');
   const std::string listening = absl::StrCat(six ? "[" : "", address->host, six ? "]" : "", ":", address->port);
   if (absl::Status status = CheckListening(listening, options.security); !status.ok()) return status;
-  if (absl::Status status = CheckFree(listening, "--http"); !status.ok()) return status;
+  // The library would say only that it could not listen.
+  if (auto free = ListeningSockets::Open(listening, "--http"); !free.ok()) return free.status();
   absl::StatusOr<Access> access = LoadAccess(options.security);
   if (!access.ok()) return access.status();
   // A browser shows no certificate; on this machine everybody may, as over the API without TLS.

@@ -107,9 +107,12 @@ bool HttpStream::is_writable() const {
   return left > 0 || (left < 0 && (errno == EAGAIN || errno == EWOULDBLOCK));
 }
 
+bool HttpStream::too_large() const { return received_ > kMostReceived; }
+
 ssize_t HttpStream::read(char* to, size_t size) {
   if (taken_ == buffer_.size()) {
-    if (received_ > kMostReceived) return -1;  // one request a connection: the library has no limit on its head
+    // One request a connection: the library has no limit on its head, nor on a body in chunks.
+    if (too_large()) return -1;
     buffer_.resize(4096);
     const ssize_t got = Try(
         [this] {

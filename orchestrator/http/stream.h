@@ -28,6 +28,8 @@ class HttpStream final : public httplib::Stream {
   bool Begin(const std::function<bool()>& others_wait);
   // The request was read to its end: nothing more is coming.
   void Took() { took_ = true; }
+  // So much came that no more is read.
+  bool too_large() const;
   // After everything. What is left of a request that was refused is taken and dropped: a connection closed on it
   // would be reset, and the peer, still sending, would never read the reply.
   void End();

@@ -140,10 +140,7 @@ absl::Status Orchestrator::CancelUnended(int64_t number, const v1::CancelCampaig
   absl::StatusOr<CampaignState*> campaign = Steered("name", request.name(), turn.deferred());
   if (!campaign.ok()) return campaign.status();
   Step step = Begin();
-  for (const auto& [trial, open] : (*campaign)->open_trials()) {
-    if (open.planned.purpose() == v1::TRIAL_PURPOSE_VERIFY) continue;  // goes on
-    leases_.Release({number, trial}, open.worker);
-  }
+  leases_.ReleaseAllOf(number, **campaign);
   v1::Event event;
   v1::CampaignEnded& ended = *event.mutable_ended();
   ended.set_state(v1::CANCELLED);

@@ -25,6 +25,7 @@
 #include "orchestrator/engine/search/tree_chooser.h"
 #include "orchestrator/http/sent_bundles.h"
 #include "orchestrator/http/server.h"
+#include "orchestrator/rpc/acceptor.h"
 #include "orchestrator/rpc/call_timer.h"
 #include "orchestrator/rpc/campaign_service.h"
 #include "orchestrator/rpc/worker_service.h"
@@ -94,6 +95,7 @@ class RunningServer final : public Server {
       orchestrator_.StopLeasing();
       hub_.CloseAll();
       http_.reset();
+      acceptor_.reset();
       server_->Shutdown(std::chrono::system_clock::now() + std::chrono::milliseconds(500));
       server_->Wait();
     }
@@ -104,7 +106,8 @@ class RunningServer final : public Server {
     absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> credentials =
         MakeServerCredentials(options.listen, options.security);
     if (!credentials.ok()) return credentials.status();
-    if (absl::Status status = CheckFree(options.listen, "--listen"); !status.ok()) return status;
+    absl::StatusOr<std::unique_ptr<ListeningSockets>> sockets = ListeningSockets::Open(options.listen, "--listen");
+    if (!sockets.ok()) return sockets.status();
     if (absl::Status status = orchestrator_.Load(); !status.ok()) return status;
     if (writer_ != nullptr) {
       const absl::StatusOr<std::vector<v1::Campaign>> newest =
@@ -119,10 +122,8 @@ class RunningServer final : public Server {
     grpc::reflection::InitProtoReflectionServerBuilderPlugin();
     grpc::ServerBuilder builder;
     if (!options.reflection) builder.SetOption(std::make_unique<WithoutReflection>());
-    int port = 0;
-    builder.AddListeningPort(options.listen, *credentials, &port);
-    // Two daemons must not share a port, each with half of the clients.
-    builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+    auto connections = builder.experimental().AddExternalConnectionAcceptor(
+        grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD, *credentials);
     builder.SetMaxReceiveMessageSize(kMaxRpcBytes);
     builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kMaxStreams);
     // Who has gone without a word (a watcher above all, which needs no deadline) is found out.
@@ -135,13 +136,12 @@ class RunningServer final : public Server {
     builder.RegisterService(&campaigns_);
     builder.RegisterService(&workers_);
     server_ = builder.BuildAndStart();
-    if (server_ == nullptr || port == 0) {
-      return absl::UnavailableError(absl::StrCat("can't listen on ", options.listen));
-    }
+    if (server_ == nullptr) return absl::UnavailableError(absl::StrCat("can't serve on ", options.listen));
     address_ = options.listen;
     if (!absl::StartsWith(address_, "unix:")) {
-      address_ = absl::StrCat(address_.substr(0, address_.rfind(':')), ":", port);
+      address_ = absl::StrCat(address_.substr(0, address_.rfind(':')), ":", (*sockets)->port());
     }
+    acceptor_ = std::make_unique<Acceptor>(*std::move(sockets), std::move(connections));
     if (!options.http.empty()) {
       if (absl::Status status = ListenForHttp(options); !status.ok()) return status;
     }
@@ -222,6 +222,7 @@ class RunningServer final : public Server {
   CampaignService campaigns_;
   WorkerService workers_;
   std::unique_ptr<grpc::Server> server_;
+  std::unique_ptr<Acceptor> acceptor_;
   std::unique_ptr<HttpServer> http_;
   std::string address_;
   absl::Mutex mutex_;

@@ -1,13 +1,17 @@
 #include "orchestrator/security/listening.h"
 
 #include <netdb.h>
+#include <netinet/in.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstddef>
 #include <cstring>
 #include <filesystem>
+#include <set>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -19,53 +23,12 @@
 namespace pawl {
 namespace {
 
-struct Socket {
-  explicit Socket(int opened) : fd(opened) {}
-  ~Socket() {
-    if (fd >= 0) close(fd);
-  }
-  Socket(const Socket&) = delete;
-  const int fd;
-};
-
 absl::Status CantListen(const std::string& address, const std::string& why) {
   return absl::UnavailableError(absl::StrCat("can't listen on ", address, ": ", why));
 }
 
-// gRPC would take a socket away from the process that listens on it.
-absl::Status CheckFreeSocket(const std::string& path) {
-  const std::string name = absl::StrCat("unix:", path);
-  sockaddr_un address = {};
-  address.sun_family = AF_UNIX;
-  if (path.size() >= sizeof address.sun_path) return CantListen(name, "the path is longer than 107 characters");
-  path.copy(address.sun_path, path.size());
-  const Socket probe(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  if (connect(probe.fd, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0) {
-    return CantListen(name, "another process listens there");
-  }
-  std::filesystem::path folder = std::filesystem::path(path).parent_path();
-  if (folder.empty()) folder = ".";
-  if (access(folder.c_str(), W_OK) == 0) return absl::OkStatus();
-  return CantListen(name, absl::StrCat("the folder ", folder.string(), " can't be written: ", strerror(errno)));
-}
-
-absl::Status CheckFreePort(const std::string& address, const std::string& flag) {
-  const size_t colon = address.rfind(':');
-  std::string host = address.substr(0, colon);
-  if (host.size() > 2 && host.front() == '[' && host.back() == ']') host = host.substr(1, host.size() - 2);
-  addrinfo hints = {};
-  hints.ai_socktype = SOCK_STREAM;
-  hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
-  addrinfo* found = nullptr;
-  if (const int failed = getaddrinfo(host.c_str(), address.substr(colon + 1).c_str(), &hints, &found); failed != 0) {
-    return CantListen(address, absl::StrCat("the host is unknown: ", gai_strerror(failed)));
-  }
-  const std::unique_ptr<addrinfo, void (*)(addrinfo*)> owned(found, freeaddrinfo);
-  const Socket probe(socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  const int yes = 1;
-  setsockopt(probe.fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
-  if (bind(probe.fd, found->ai_addr, found->ai_addrlen) == 0) return absl::OkStatus();
-  switch (errno) {
+absl::Status CantListen(const std::string& address, const std::string& flag, int error) {
+  switch (error) {
     case EADDRINUSE:
       return CantListen(address,
                         absl::StrCat("another process uses this port; stop it, or name another port with ", flag));
@@ -74,8 +37,14 @@ absl::Status CheckFreePort(const std::string& address, const std::string& flag) 
     case EADDRNOTAVAIL:
       return CantListen(address, "this machine has no such address");
     default:
-      return CantListen(address, strerror(errno));
+      return CantListen(address, strerror(error));
   }
+}
+
+constexpr int kSocketFlags = SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK;
+
+bool BindAndListen(int socket, const sockaddr* address, socklen_t length) {
+  return bind(socket, address, length) == 0 && listen(socket, SOMAXCONN) == 0;
 }
 
 }  // namespace
@@ -110,8 +79,86 @@ absl::Status CheckListening(const std::string& address, const SecurityOptions& s
   return absl::OkStatus();
 }
 
-absl::Status CheckFree(const std::string& address, const std::string& flag) {
-  return IsUnixSocket(address) ? CheckFreeSocket(address.substr(5)) : CheckFreePort(address, flag);
+absl::StatusOr<std::unique_ptr<ListeningSockets>> ListeningSockets::Open(const std::string& address,
+                                                                         const std::string& flag) {
+  std::unique_ptr<ListeningSockets> opened(new ListeningSockets);
+  const absl::Status status =
+      IsUnixSocket(address) ? opened->OpenFile(address.substr(5)) : opened->OpenPort(address, flag);
+  if (!status.ok()) return status;
+  return opened;
+}
+
+ListeningSockets::~ListeningSockets() {
+  if (!file_.empty()) unlink(file_.c_str());
+  for (const int socket : sockets_) close(socket);
+}
+
+absl::Status ListeningSockets::OpenFile(const std::string& path) {
+  const std::string name = absl::StrCat("unix:", path);
+  sockaddr_un address = {};
+  address.sun_family = AF_UNIX;
+  if (path.size() >= sizeof address.sun_path) return CantListen(name, "the path is longer than 107 characters");
+  path.copy(address.sun_path, path.size());
+  const auto* bound = reinterpret_cast<const sockaddr*>(&address);
+  sockets_.push_back(socket(AF_UNIX, kSocketFlags, 0));
+  if (connect(sockets_[0], bound, sizeof address) == 0 || errno == EAGAIN) {  // EAGAIN: many wait for it already
+    return CantListen(name, "another process listens there");
+  }
+  std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  if (folder.empty()) folder = ".";
+  if (access(folder.c_str(), W_OK) != 0) {
+    return CantListen(name, absl::StrCat("the folder ", folder.string(), " can't be written: ", strerror(errno)));
+  }
+  // A process that was killed leaves its socket behind.
+  struct stat left;
+  if (lstat(path.c_str(), &left) == 0 && S_ISSOCK(left.st_mode)) unlink(path.c_str());
+  if (!BindAndListen(sockets_[0], bound, sizeof address)) return CantListen(name, strerror(errno));
+  file_ = path;
+  return absl::OkStatus();
+}
+
+absl::Status ListeningSockets::OpenPort(const std::string& address, const std::string& flag) {
+  const size_t colon = address.rfind(':');
+  std::string host = address.substr(0, colon);
+  if (host.size() > 2 && host.front() == '[' && host.back() == ']') host = host.substr(1, host.size() - 2);
+  addrinfo hints = {};
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
+  addrinfo* found = nullptr;
+  const bool every = host == "0.0.0.0" || host == "::";
+  if (const int failed = getaddrinfo(every ? nullptr : host.c_str(), address.substr(colon + 1).c_str(), &hints, &found);
+      failed != 0) {
+    return CantListen(address, absl::StrCat("the host is unknown: ", gai_strerror(failed)));
+  }
+  const std::unique_ptr<addrinfo, void (*)(addrinfo*)> owned(found, freeaddrinfo);
+  std::set<std::string> seen;  // a name may be listed twice with the same address
+  int failed = EADDRNOTAVAIL;
+  for (const addrinfo* each = found; each != nullptr; each = each->ai_next) {
+    sockaddr_storage bound = {};
+    memcpy(&bound, each->ai_addr, each->ai_addrlen);
+    if (!seen.emplace(reinterpret_cast<const char*>(&bound), each->ai_addrlen).second) continue;
+    // The port is at the same place in both families. A free one that was chosen holds for all addresses.
+    auto* port = &reinterpret_cast<sockaddr_in*>(&bound)->sin_port;
+    static_assert(offsetof(sockaddr_in, sin_port) == offsetof(sockaddr_in6, sin6_port));
+    if (port_ != 0) *port = htons(port_);
+    const int opened = socket(each->ai_family, kSocketFlags, 0);
+    const int yes = 1;
+    setsockopt(opened, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+    if (each->ai_family == AF_INET6) setsockopt(opened, IPPROTO_IPV6, IPV6_V6ONLY, &yes, sizeof yes);
+    auto* name = reinterpret_cast<sockaddr*>(&bound);
+    if (!BindAndListen(opened, name, each->ai_addrlen)) {
+      failed = errno;
+      if (opened >= 0) close(opened);
+      // A machine may lack a family. A port that is taken at one address would give each daemon half of the clients.
+      if (failed == EADDRINUSE || failed == EACCES) return CantListen(address, flag, failed);
+      continue;
+    }
+    sockets_.push_back(opened);
+    socklen_t length = sizeof bound;
+    getsockname(opened, name, &length);
+    port_ = ntohs(*port);
+  }
+  return sockets_.empty() ? CantListen(address, flag, failed) : absl::OkStatus();
 }
 
 absl::StatusOr<Access> LoadAccess(const SecurityOptions& security) {

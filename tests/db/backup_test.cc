@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <gtest/gtest.h>
+#include <sqlite3.h>
 #include <sys/stat.h>
 
 #include <atomic>
@@ -13,6 +14,7 @@
 #include "absl/synchronization/notification.h"
 #include "db/sqlite.h"
 #include "db/store.h"
+#include "tests/db/faulty_disk.h"
 #include "tests/db/made_writes.h"
 #include "worker/process/temporary_folder.h"
 
@@ -141,6 +143,29 @@ TEST_F(BackupTest, AnArchiveThatCouldNotBeFinishedLeavesNoFile) {
     std::this_thread::yield();
   }
   EXPECT_EQ(moved, absl::OkStatus()) << "with the same name";
+}
+
+TEST(ArchiveTest, NamesTheFileWhoseDiskIsFull) {
+  FaultyDisk disk;
+  const TemporaryFolder folder("pawl-archive-");
+  const std::filesystem::path file = folder.path() / "spring.pawl";
+  auto store = Store::Open({.file = folder.path() / "pawl.db"}).value();
+  v1::Campaign campaign;
+  campaign.set_name("campaigns/1");
+  campaign.set_state(v1::FINISHED);
+  Writes writes;
+  writes.campaigns.push_back(campaign);
+  ASSERT_EQ(store->Commit(&writes), absl::OkStatus());
+  const auto page = [](int64_t) -> absl::StatusOr<std::string> { return "a page"; };
+  for (const auto& [code, said] : {std::pair{SQLITE_FULL, "no space is left for database "},
+                                   std::pair{SQLITE_IOERR_WRITE, "the disk failed under database "}}) {
+    disk.FailWrites(code);
+    const absl::Status failed = store->MoveOut({1}, file, 1, page).status();
+    EXPECT_EQ(failed.code(), absl::StatusCode::kUnavailable) << failed;
+    EXPECT_EQ(std::string(failed.message()).rfind(said + file.native() + ":", 0), 0u) << failed;
+    disk.Heal();
+  }
+  EXPECT_EQ(store->MoveOut({1}, file, 1, page).status(), absl::OkStatus());
 }
 
 TEST_F(BackupTest, StartsAnewWhereAnEarlierOneWasCutShort) {

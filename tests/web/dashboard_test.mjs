@@ -456,6 +456,33 @@ test("the timeline shows builds in parallel with measurements", async () => {
   await close(page);
 });
 
+test("the timeline of a running campaign adds what later trials do, without a reload", async () => {
+  const made = [0, 1].map(number => ({
+    name: `campaigns/1/iterations/${number}`, number, parent: 0, verdict: "KEPT", worker: "workers/fast", change: {variable: "TILE_M", from: 64, to: 32},
+    endTime: new Date(1e12 + 4000 * number).toISOString(), stages: [{stage: "STAGE_BUILD", seconds: 0.4, begin: 0}, {stage: "STAGE_MEASURE", seconds: 0.5, begin: 1.5}],
+  }));
+  const finished = {trial: 3, revised: [{number: 1, verdict: "REJECTED", reason: "faster; but a race", beside: [{kind: "SANITIZER", begin: 3, seconds: 1}]}]};
+  let streams = 0;
+  const prepare = async page => {
+    await page.route("**/api/campaigns/1/iterations?*", route => route.fulfill({json: {iterations: made}}));
+    await page.route(/\/api\/campaigns\/1$/, async route => {
+      const response = await route.fetch();
+      await route.fulfill({json: {...await response.json(), state: "RUNNING"}});
+    });
+    await page.route("**/api/campaigns/1/events?*", route => {
+      ++streams;
+      return route.fulfill({contentType: "text/event-stream", body: `data: ${JSON.stringify({event: {sequence: "9", finished}})}\n\n`});
+    });
+  };
+  const page = await open("/campaigns/1", {prepare});
+  const seen = () => points(page, "timeline");
+  await service.until("the bar of the sanitizer is there", async () => (await seen())["compute-sanitizer"] === 1);
+  await service.until("the event comes again", () => streams > 2);
+  assert.deepEqual(await seen(), {build: 2, measure: 2, "compute-sanitizer": 1}, "an event that comes again adds nothing");
+  assert.equal((await points(page, "journey")).rejected, 1, "its verdict is the later one");
+  await close(page);
+});
+
 test("ten thousand iterations are drawn, and the trail has a page of them", async () => {
   const many = 10_000;
   const made = Array.from({length: many}, (_, number) => ({

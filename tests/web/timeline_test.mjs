@@ -6,6 +6,7 @@ import {pathToFileURL} from "node:url";
 
 const source = process.env.PAWL_SOURCE_DIR ?? process.cwd();
 const {bars} = await import(pathToFileURL(join(source, "web/src/timeline_bars.js")));
+const {revised} = await import(pathToFileURL(join(source, "web/src/revision.js")));
 
 const ended = seconds => new Date(Date.UTC(2026, 10, 17) + 1000 * seconds).toISOString();
 const stage = (kind, seconds, begin) => ({stage: `STAGE_${kind}`, seconds, ...(begin === undefined ? {} : {begin})});
@@ -43,6 +44,16 @@ test("what a later trial did for a variant stands in the row of the worker that 
   ]);
   assert.deepEqual(rows.map(row => [row.worker, row.beside]), [["workers/a", false], ["workers/b", false]]);
   assert.deepEqual(shown(made), [[0, "BUILD", 0, 2], [0, "VALIDATE", 2, 4], [0, "SANITIZER", 5, 7], [1, "TOTAL", 8, 9]]);
+});
+
+test("what a later trial did is added once to an iteration that is there", () => {
+  const beside = [{kind: "BUILD_AHEAD", begin: 1, seconds: 1}], later = {kind: "SANITIZER", begin: 5, seconds: 2};
+  const judged = {number: 3, verdict: "KEPT", reason: "faster", timeUs: 7, speedupOverStart: 2, beside};
+  const rejected = {number: 3, verdict: "REJECTED", reason: "faster; but a race", failure: {message: "a race"}, beside: [later]};
+  const once = revised(judged, rejected);
+  assert.deepEqual([once.verdict, once.reason, once.failure.message, once.timeUs, once.speedupOverStart], ["REJECTED", "faster; but a race", "a race", 7, undefined]);
+  assert.deepEqual(once.beside, [...beside, later]);
+  assert.deepEqual(revised(once, rejected), once, "it came again");
 });
 
 test("edits that were built ahead are told apart by their names", () => {

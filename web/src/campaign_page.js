@@ -5,6 +5,7 @@ import {facts, h, loading, notice, put, replace, say, section} from "./element.j
 import {journeyChart} from "./journey.js";
 import {campaignPath, iterationPath, stateBadge} from "./links.js";
 import {reportSections, speedOfLight} from "./report_sections.js";
+import {revised} from "./revision.js";
 import {rooflineChart, trafficText} from "./roofline.js";
 import {timelineChart} from "./timeline.js";
 import {Trail} from "./trail.js";
@@ -80,6 +81,12 @@ export async function campaignPage({main, signal, path, about, go, title}) {
       model.timed.delete(number);
     }
   };
+  const revise = revision => {
+    const number = revision.number ?? 0;
+    for (const all of [model.drawn, model.timed]) {
+      if (all.has(number)) all.set(number, revised(all.get(number), revision));
+    }
+  };
 
   replace(main, head, progress,
     section("Journey", switches[0].element, journey.element),
@@ -116,6 +123,7 @@ export async function campaignPage({main, signal, path, about, go, title}) {
       add(judged);
       if (!untried(judged)) say(`Iteration ${judged.number ?? 0}, ${changeText(judged.change)}: ${verdictWord(judged.verdict)}`);
     }
+    for (const revision of event.finished?.revised ?? []) revise(revision);
     if (event.ended) progress.hidden = true;
     main.dataset.sequence = event.sequence;
     soon();

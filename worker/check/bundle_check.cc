@@ -43,6 +43,8 @@ namespace {
 constexpr int64_t kMaxPlanned = 20'000;
 constexpr int kMostBuilders = 16;
 
+bool IsStopped(const BundleCheckOptions& options) { return options.stopped != nullptr && options.stopped(); }
+
 const v1::Size& GoalSize(const v1::Bundle& bundle) {
   for (const v1::Size& size : bundle.sizes()) {
     if (size.name() == bundle.goal().size()) return size;
@@ -118,14 +120,16 @@ void CheckSymbolsAtEverySize(const v1::Bundle& bundle, const ArchitectureBuild& 
 }
 
 // The start variant and the reference, for every architecture side by side.
-void BuildForAll(Compiler& builder, const v1::Bundle& bundle, std::map<std::string, ArchitectureBuild>& builds) {
+void BuildForAll(Compiler& builder, const v1::Bundle& bundle, const Stopped& stopped,
+                 std::map<std::string, ArchitectureBuild>& builds) {
   std::vector<std::thread> threads;
   for (auto& [architecture, build] : builds) {
-    threads.emplace_back([&builder, &bundle, &build = build] {
+    threads.emplace_back([&builder, &bundle, &stopped, &build = build] {
       const v1::Size& size = GoalSize(bundle);
-      build.start = BuildVariant(builder, bundle, StartVariant(bundle), {size}, build.gpu);
+      build.start = BuildVariant(builder, bundle, StartVariant(bundle), {size}, build.gpu, stopped);
       ReferenceCache cache;
-      if (!HasProblem(bundle)) build.reference = BuildReference(builder, bundle, size, build.gpu, &cache).status();
+      if (HasProblem(bundle)) return;
+      build.reference = BuildReference(builder, bundle, size, build.gpu, &cache, stopped).status();
     });
   }
   for (std::thread& thread : threads) thread.join();
@@ -167,10 +171,10 @@ std::string ChosenArchitecture(const std::map<std::string, ArchitectureBuild>& b
 
 // Every single change of the start variant, compiled for one GPU.
 void CheckChanges(Compiler& builder, const v1::Bundle& bundle, const ArchitectureBuild& build, int threads,
-                  v1::CheckReport& report) {
+                  const Stopped& stopped, v1::CheckReport& report) {
   if (!build.start.ok() || build.start->failure) return;
   const absl::StatusOr<std::vector<v1::CheckChange>> changes =
-      BuildSingleChanges(builder, bundle, *build.start, GoalSize(bundle), build.gpu, threads);
+      BuildSingleChanges(builder, bundle, *build.start, GoalSize(bundle), build.gpu, threads, stopped);
   if (!changes.ok()) {
     report.add_warnings(absl::StrCat("the changes were not compiled: ", changes.status().message()));
     return;
@@ -258,15 +262,15 @@ void CheckBaseline(GpuDevice& device, const v1::Bundle& bundle, const std::files
 
 // What problem.py gives at the smallest size: names, shapes, types, ranges, the same data for the same seed. Answers
 // false when it is wrong.
-bool RunProblem(const v1::Bundle& bundle, const v1::GpuInfo& gpu, bool allow_unsandboxed, v1::CheckReport& report) {
+bool RunProblem(const v1::Bundle& bundle, const BundleCheckOptions& check, v1::CheckReport& report) {
   if (!HasProblem(bundle)) return true;
   const auto skip = [&](const absl::Status& status) {
     report.add_warnings(ValidUtf8(absl::StrCat(bundle.problem().path(), " was not run: ", status.message())));
     return true;
   };
-  const absl::StatusOr<Sandboxing> sandboxing = Sandboxing::Make(FindToolkit(), "", allow_unsandboxed);
+  const absl::StatusOr<Sandboxing> sandboxing = Sandboxing::Make(FindToolkit(), "", check.allow_unsandboxed);
   if (!sandboxing.ok()) return skip(sandboxing.status());
-  absl::StatusOr<v1::Plan> plan = MakeReferencePlan(bundle, bundle.sizes(0), gpu);
+  absl::StatusOr<v1::Plan> plan = MakeReferencePlan(bundle, bundle.sizes(0), check.gpus[0]->info);
   if (!plan.ok()) return skip(plan.status());
   const Fd shared(memfd_create("pawl-problem", MFD_CLOEXEC));
   ProblemProcess::Options options;
@@ -276,7 +280,9 @@ bool RunProblem(const v1::Bundle& bundle, const v1::GpuInfo& gpu, bool allow_uns
   request.pool = "check";
   request.seed = SecretSeed();
   request.strict = true;
-  const absl::Status made = ProblemProcess(options).Make(bundle, *plan, request).status();
+  ProblemProcess process(options);
+  process.StopWhen(check.stopped);
+  const absl::Status made = process.Make(bundle, *plan, request).status();
   if (made.ok()) return true;
   if (!absl::IsInvalidArgument(made)) return skip(made);
   // "problem.py:12 in inputs(): ...", or "problem.py: ..." where no line is to blame.
@@ -316,14 +322,16 @@ bool CheckDraft(const v1::Bundle& bundle, const std::filesystem::path& folder, v
 
 // Where this machine has a GPU: whether the start variant passes validation, the tolerance is tight, the reference
 // reads its inputs, and the baseline is no faster than the GPU.
-void CheckRun(const v1::Bundle& bundle, const std::filesystem::path& folder, bool allow_unsandboxed,
+void CheckRun(const v1::Bundle& bundle, const std::filesystem::path& folder, const BundleCheckOptions& options,
               v1::CheckReport& report) {
-  if (!HasGpu()) return;
-  absl::StatusOr<std::unique_ptr<CudaDevice>> device = CudaDevice::Open({.allow_unsandboxed = allow_unsandboxed});
+  if (!HasGpu() || IsStopped(options)) return;
+  absl::StatusOr<std::unique_ptr<CudaDevice>> device =
+      CudaDevice::Open({.allow_unsandboxed = options.allow_unsandboxed});
   if (!device.ok()) {
     report.add_warnings(absl::StrCat("not run: ", device.status().message()));
     return;
   }
+  (*device)->StopWhen(options.stopped);
   absl::StatusOr<StartVariantRun> run = RunStartVariant(**device, bundle);
   if (!run.ok()) {
     report.add_warnings(absl::StrCat("not run: ", run.status().message()));
@@ -358,7 +366,7 @@ void CompileReference(const v1::Bundle& bundle, const std::filesystem::path& fol
   report.set_compiler((*builder)->description());
   ReferenceCache cache;
   const absl::Status built =
-      BuildReference(**builder, bundle, GoalSize(bundle), options.gpus[0]->info, &cache).status();
+      BuildReference(**builder, bundle, GoalSize(bundle), options.gpus[0]->info, &cache, options.stopped).status();
   if (built.ok()) return;
   report.set_ok(false);
   v1::CheckProblem& entry = *report.add_problems();
@@ -389,7 +397,7 @@ v1::CheckReport CheckBundle(const std::filesystem::path& folder, const BundleChe
           "there is no baseline: speed is measured against the first proposal that passes, however slow");
     }
     if (CheckDraft(bundle, folder, report) && options.build) {
-      RunProblem(bundle, options.gpus[0]->info, options.allow_unsandboxed, report);
+      RunProblem(bundle, options, report);
       if (!HasProblem(bundle)) CompileReference(bundle, folder, options, report);
     }
     return report;
@@ -440,7 +448,7 @@ v1::CheckReport CheckBundle(const std::filesystem::path& folder, const BundleChe
     }
     std::erase_if(builds, [&](const auto& build) { return build.first != chosen; });
   }
-  if (builder != nullptr) BuildForAll(*builder, bundle, builds);
+  if (builder != nullptr) BuildForAll(*builder, bundle, options.stopped, builds);
   std::set<std::string> warnings;
   bool anywhere = false, failed = false;
   for (v1::CheckGpu& gpu : *report.mutable_gpus()) {
@@ -463,12 +471,14 @@ v1::CheckReport CheckBundle(const std::filesystem::path& folder, const BundleChe
       report.add_warnings(warning);
     }
   }
-  if (options.builds && !builds.empty()) CheckChanges(*builder, bundle, builds.begin()->second, cores, report);
+  if (options.builds && !builds.empty()) {
+    CheckChanges(*builder, bundle, builds.begin()->second, cores, options.stopped, report);
+  }
   if (!anywhere) report.set_ok(false);
   CheckVariants(bundle, options.gpus, report);
   if (!CheckDraft(bundle, folder, report)) return report;
-  if (options.build && RunProblem(bundle, options.gpus[0]->info, options.allow_unsandboxed, report)) {
-    CheckRun(bundle, folder, options.allow_unsandboxed, report);
+  if (options.build && !IsStopped(options) && RunProblem(bundle, options, report)) {
+    CheckRun(bundle, folder, options, report);
   }
   return report;
 }

@@ -5,6 +5,7 @@
 
 #include "pawl/v1/check.pb.h"
 #include "profiles/gpus.h"
+#include "worker/process/process.h"
 
 namespace pawl {
 
@@ -16,6 +17,7 @@ struct BundleCheckOptions {
   bool all_architectures = false;
   bool builds = false;  // also every single change of the start variant
   bool allow_unsandboxed = false;
+  Stopped stopped = nullptr;  // while it holds, what runs is ended and nothing more begins: the report is of no use
 };
 
 // Everything that can be said about a bundle here: mistakes, compile errors, limits of the known GPUs, and, where this

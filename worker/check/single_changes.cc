@@ -54,7 +54,8 @@ bool SameLaunches(const v1::Plan& a, const v1::Plan& b) {
 
 absl::StatusOr<std::vector<v1::CheckChange>> BuildSingleChanges(Compiler& builder, const v1::Bundle& bundle,
                                                                 const BuiltVariant& start, const v1::Size& size,
-                                                                const v1::GpuInfo& gpu, int threads) {
+                                                                const v1::GpuInfo& gpu, int threads,
+                                                                const Stopped& stopped) {
   const absl::StatusOr<std::vector<SingleChange>> singles = SingleChanges(bundle);
   if (!singles.ok()) return singles.status();
   std::vector<v1::CheckChange> changes(singles->size());
@@ -64,7 +65,8 @@ absl::StatusOr<std::vector<v1::CheckChange>> BuildSingleChanges(Compiler& builde
     for (size_t i = next++; i < singles->size(); i = next++) {
       changes[i] = v1::CheckChange();
       *changes[i].mutable_change() = (*singles)[i].change;
-      const absl::StatusOr<BuiltVariant> built = BuildVariant(builder, bundle, (*singles)[i].variant, {size}, gpu);
+      const absl::StatusOr<BuiltVariant> built =
+          BuildVariant(builder, bundle, (*singles)[i].variant, {size}, gpu, stopped);
       faults[i] = built.status();
       if (!built.ok()) continue;
       changes[i].set_seconds(built->seconds);

@@ -14,7 +14,8 @@ namespace pawl {
 // order of kernel.toml. `threads` builds run side by side. A status is the machine's fault.
 absl::StatusOr<std::vector<v1::CheckChange>> BuildSingleChanges(Compiler& builder, const v1::Bundle& bundle,
                                                                 const BuiltVariant& start, const v1::Size& size,
-                                                                const v1::GpuInfo& gpu, int threads);
+                                                                const v1::GpuInfo& gpu, int threads,
+                                                                const Stopped& stopped = nullptr);
 
 // The variables of which no change made other code or another geometry.
 std::vector<std::string> VariablesWithoutEffect(const std::vector<v1::CheckChange>& changes);

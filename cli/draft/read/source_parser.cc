@@ -31,6 +31,10 @@ constexpr int64_t kMaxFields = 65;  // one more than a [[struct]] may have, so t
 absl::StatusOr<std::string> ReadText(const fs::path& file) {
   std::error_code error;
   if (fs::is_directory(file, error)) return absl::InvalidArgumentError(absl::StrCat(file.string(), " is a folder"));
+  if (fs::exists(file, error) && !fs::is_regular_file(file, error)) {  // a pipe would be waited for
+    return absl::InvalidArgumentError(
+        absl::StrCat(file.string(), " is not a regular file: save the source in a file and name that"));
+  }
   std::ifstream stream(file, std::ios::binary);
   if (!stream) return absl::NotFoundError(absl::StrCat(file.string(), " can't be read; does it exist?"));
   std::string text(kMaxSourceBytes + 1, '\0');

@@ -361,18 +361,23 @@ v1::Event ExpectsTooLittle(const CampaignState& campaign, const Choice::Expected
                       most.change.from(), most.change.to(), most.parent));
 }
 
-// For an iteration that failed a gate whose action is to pause, once.
+// Once for all iterations that failed a gate whose action is to pause, and that no pause was for.
 std::optional<v1::Event> PauseAtGate(const CampaignState& campaign) {
+  const v1::Iteration* first = nullptr;
+  std::vector<int> others;
   for (const v1::Iteration& iteration : campaign.iterations()) {
-    for (const v1::FailedGate& gate : iteration.failed_gates()) {
-      if (gate.action() != v1::GATE_ACTION_PAUSE || campaign.PausedFor(iteration.number())) continue;
-      v1::Event event = Paused(absl::StrCat("iteration ", iteration.number(), " did not pass the gate ", gate.gate(),
-                                            ": ", gate.text(), "; pawl resume continues anyway"));
-      event.mutable_paused()->set_iteration(iteration.number());
-      return event;
-    }
+    if (PausingGate(iteration) == nullptr || campaign.PausedFor(iteration.number())) continue;
+    if (first == nullptr) first = &iteration;
+    if (first != &iteration) others.push_back(iteration.number());
   }
-  return std::nullopt;
+  if (first == nullptr) return std::nullopt;
+  const v1::FailedGate& gate = *PausingGate(*first);
+  const std::string more =
+      others.empty() ? "" : absl::StrCat("; neither did iterations ", absl::StrJoin(others, ", "), " pass such a gate");
+  v1::Event event = Paused(absl::StrCat("iteration ", first->number(), " did not pass the gate ", gate.gate(), ": ",
+                                        gate.text(), more, "; pawl resume continues anyway"));
+  event.mutable_paused()->set_iteration(first->number());
+  return event;
 }
 
 // The next leg of a campaign for a portfolio, while its budget lasts.
@@ -503,7 +508,7 @@ std::optional<v1::Event> DecideStart(const CampaignState& campaign, const Moment
 bool MayDecide(const CampaignState& campaign, int slots) {
   if (campaign.ended() || campaign.summary().state() == v1::PAUSED) return false;
   const int open = OpenTrialsOf(campaign);
-  return open == 0 || (open < slots && campaign.best() != nullptr);
+  return open == 0 || campaign.start_rejected() || (open < slots && campaign.best() != nullptr);
 }
 
 std::optional<v1::Event> Decide(const CampaignState& campaign, const Chooser& chooser, const Moment& now,
@@ -516,8 +521,10 @@ std::optional<v1::Event> Decide(const CampaignState& campaign, const Chooser& ch
   };
   if (campaign.awaits_start()) return DecideStart(campaign, now);
   if (campaign.iterations().empty()) return PlannedStart(campaign);
-  // What ends or holds a campaign waits for what is open.
-  const auto when_idle = [&](v1::Event event) { return open == 0 ? std::optional(std::move(event)) : std::nullopt; };
+  // What ends or holds a campaign waits for what is open, but for trials that nobody needs without the start.
+  const auto when_idle = [&](v1::Event event) {
+    return open == 0 || campaign.start_rejected() ? std::optional(std::move(event)) : std::nullopt;
+  };
   if (std::optional<v1::Event> pause = PauseAtGate(campaign)) return when_idle(*std::move(pause));
   if (campaign.best() == nullptr) {
     const v1::Iteration* start = campaign.Find(0);

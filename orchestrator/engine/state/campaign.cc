@@ -95,7 +95,10 @@ void CampaignState::Apply(const v1::Event& event) {
     case v1::Event::kPaused:
       summary_.set_state(v1::PAUSED);
       summary_.set_message(event.paused().reason());
-      if (event.paused().has_iteration()) paused_for_.insert(event.paused().iteration());
+      // One event can reject many: this pause is for all of them.
+      for (const v1::Iteration& iteration : iterations_) {
+        if (event.paused().has_iteration() && PausingGate(iteration)) paused_for_.insert(iteration.number());
+      }
       clock_since_.reset();
       break;
     case v1::Event::kResumed:
@@ -369,6 +372,13 @@ void CampaignState::ElectBest() {
   const v1::Comparison* beside = BesideBaselineOf(summary_);
   const bool of_leg = summary_.total_gain().leg() == leg_;  // others were measured at other sizes
   if (beside != nullptr && of_leg) summary_.set_speedup_over_baseline(std::exp(beside->mean_log_ratio()));
+}
+
+const v1::FailedGate* PausingGate(const v1::Iteration& iteration) {
+  for (const v1::FailedGate& gate : iteration.failed_gates()) {
+    if (gate.action() == v1::GATE_ACTION_PAUSE) return &gate;
+  }
+  return nullptr;
 }
 
 const v1::Comparison* BesideBaselineOf(const v1::Campaign& campaign) {

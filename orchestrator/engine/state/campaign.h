@@ -401,6 +401,9 @@ std::optional<double> LogBaselineOverStart(const std::vector<SizeWeight>& sizes,
 // campaign says is a product of ratios measured at different times.
 const v1::Comparison* BesideBaselineOf(const v1::Campaign& campaign);
 
+// The gate it failed whose action is to pause; null: none.
+const v1::FailedGate* PausingGate(const v1::Iteration& iteration);
+
 v1::Variant VariantOf(const v1::Iteration& iteration);
 
 // Its speed over the start is a product of steps, not measured beside the start.

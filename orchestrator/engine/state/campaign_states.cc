@@ -17,7 +17,8 @@ constexpr CampaignTransition kTransitions[] = {
      "finds that the goal is reached, the budget is spent or "
      "nothing is left to try"},
     {v1::RUNNING, CampaignAction::kFail, v1::FAILED, "the engine",
-     "finds that the start variant was rejected, or that a choice does not change exactly one variable"},
+     "finds that the start variant was rejected, or that a choice does not change exactly one variable; leased trials "
+     "are told to stop"},
     {v1::PAUSED, CampaignAction::kResume, v1::WAITING, "a user", "resumes it before any trial was leased"},
     {v1::PAUSED, CampaignAction::kResume, v1::RUNNING, "a user", "resumes it"},
     {v1::PAUSED, CampaignAction::kCancel, v1::CANCELLED, "a user", "cancels it"},

@@ -168,6 +168,37 @@ TEST(CheckTest, RunsProblemPy) {
   EXPECT_THAT(bad.err, HasSubstr("CSR offsets must not fall"));
 }
 
+TEST(CheckTest, LeavesNothingBehindWhenItIsEndedWhileProblemPyHangs) {
+  if (!FindNumpy()) GTEST_SKIP() << "no Python with NumPy: scripts/setup installs it";
+  const char* source = std::getenv("PAWL_SOURCE_DIR");
+  const char* bin = std::getenv("PAWL_BIN_DIR");
+  const BundleFolder scratch;
+  const std::filesystem::path folder = scratch.path() / "copy", temporary = scratch.path() / "tmp";
+  std::filesystem::copy(std::filesystem::path(source == nullptr ? "." : source) / "examples/csr_spmm", folder);
+  std::ofstream(folder / "problem.py", std::ios::app) << "\nimport time\ntime.sleep(600)\n";
+  for (const char* signal : {"TERM", "INT"}) {
+    std::filesystem::create_directory(temporary);
+    // A shell's commands in the background ignore INT, Python's do not.
+    const std::string script = absl::StrCat(
+        "import glob, os, signal, subprocess, sys, time\n"
+        "check = subprocess.Popen(['",
+        bin == nullptr ? "build/dev/bin" : bin, "/pawl', 'check', '", folder.string(),
+        "'], env=dict(os.environ, TMPDIR='", temporary.string(), "'))\n",
+        "while check.poll() is None and not glob.glob('", temporary.string(), "/pawl-problem-*/pawl_problem.py'):\n",
+        "    time.sleep(0.02)\n"
+        "time.sleep(0.5)\n"
+        "check.send_signal(signal.SIG",
+        signal, ")\n", "sys.exit(check.wait(60) % 256)\n");
+    std::ofstream(scratch.path() / "end.py") << script;
+    const int status = std::system(absl::StrCat("python3 ", (scratch.path() / "end.py").string()).c_str());
+    const int code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    if (code == 0) GTEST_SKIP() << "problem.py was not run";
+    EXPECT_EQ(code, 130) << signal;
+    EXPECT_TRUE(std::filesystem::is_empty(temporary)) << signal;
+    std::filesystem::remove_all(temporary);
+  }
+}
+
 TEST(CheckTest, CompilesForOneArchitectureUnlessAskedForAll) {
   BundleFolder folder("club_steps");
   v1::CheckReport report = Report(Pawl("check --json " + folder.path().string()).out);

@@ -1,7 +1,9 @@
 // `pawl init` as a user calls it, and `pawl check` on what it wrote.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -91,6 +93,18 @@ TEST_F(InitTest, AMistakeIsOneLine) {
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_THAT(result.err, HasSubstr("missing.cu can't be read; does it exist?"));
   EXPECT_EQ(Pawl({"init"}).exit_code, 2);
+}
+
+TEST_F(InitTest, RefusesAPipe) {
+  ASSERT_EQ(mkfifo(Path("pipe.cu").c_str(), 0600), 0);
+  const auto began = std::chrono::steady_clock::now();
+  const ProcessResult source = Pawl({"init", Path("pipe.cu")});
+  EXPECT_EQ(source.exit_code, 1);
+  EXPECT_THAT(source.err, HasSubstr("pipe.cu is not a regular file: save the source in a file and name that"));
+  const ProcessResult reference = Pawl({"init", Path("scale.cu"), "--reference", Path("pipe.cu")});
+  EXPECT_EQ(reference.exit_code, 1);
+  EXPECT_THAT(reference.err, HasSubstr("pipe.cu is not a regular file: save the reference in a file and name that"));
+  EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(20)) << "nothing waited for a writer";
 }
 
 }  // namespace

@@ -1,6 +1,10 @@
 // The real program: kill -9 at any moment loses nothing that was acknowledged, and it ends when it is told to.
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <signal.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <sysexits.h>
 #include <unistd.h>
 
@@ -330,6 +334,29 @@ TEST_F(ProgramTest, EndsWhenTheLastLeaseIsDelivered) {
   v1::CompleteTrialResponse reply;
   ASSERT_TRUE(Call(*workers_, &v1::WorkerService::Stub::CompleteTrial, request, &reply).ok());
   EXPECT_EQ(process->WaitForEnd(Limit(2000)), 0);
+}
+
+TEST_F(ProgramTest, ListensAgainAfterConnectionsHadUsedUpItsFiles) {
+  const auto process = Start();
+  const rlimit few = {64, 64};
+  ASSERT_EQ(prlimit(std::stoi(process->pid()), RLIMIT_NOFILE, &few, nullptr), 0);
+  sockaddr_un address = {};
+  address.sun_family = AF_UNIX;
+  address_.copy(address.sun_path, sizeof address.sun_path - 1, 5);
+  std::vector<int> idle;
+  for (int i = 0; i < 80; ++i) {
+    idle.push_back(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    ASSERT_EQ(connect(idle.back(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+  }
+  // The last one was accepted, or refused.
+  pollfd last = {idle.back(), POLLIN, 0};
+  EXPECT_EQ(poll(&last, 1, static_cast<int>(Limit(5000).count())), 1);
+  for (const int connection : idle) close(connection);
+  v1::Campaign campaign;
+  const grpc::Status status = Submit("mine", &campaign);
+  EXPECT_TRUE(status.ok()) << status.error_message();
+  process->Signal(SIGKILL);
+  process->WaitForEnd(Limit(2000));
 }
 
 TEST_F(ProgramTest, RefusesADatabaseThatAnotherHasAndNamesIt) {

@@ -346,6 +346,18 @@ TEST(LeaseTest, LetsTheTotalWaitForAWorkerWithTheSanitizerWhereTheWinnerWasKeptB
   EXPECT_EQ(again.MustLease().trial().purpose(), v1::TRIAL_PURPOSE_TOTAL);
 }
 
+v1::TrialResult StartFails(const v1::Trial& trial) {
+  v1::TrialResult result;
+  for (const v1::UnsanitizedVariant& each : trial.unsanitized()) {
+    v1::SanitizedVariant& found = *result.add_sanitized_variants();
+    found.set_iteration(each.iteration());
+    if (each.iteration() > 0) continue;
+    found.mutable_failure()->set_check(v1::CHECK_MEMCHECK);
+    found.mutable_failure()->set_message("an invalid read");
+  }
+  return result;
+}
+
 TEST(LeaseTest, FailsACampaignWhoseStartTheSanitizerRejects) {
   World world;
   ScriptedWorker worker(world, "a", WithSanitizer());
@@ -357,18 +369,7 @@ TEST(LeaseTest, FailsACampaignWhoseStartTheSanitizerRejects) {
   const v1::LeaseTrialResponse sanitizes = worker.MustLease();
   ASSERT_EQ(sanitizes.trial().purpose(), v1::TRIAL_PURPOSE_SANITIZE);
   ASSERT_EQ(sanitizes.trial().unsanitized_size(), 2);
-  const Measure out_of_bounds = [](const v1::Trial& trial) {
-    v1::TrialResult result;
-    for (const v1::UnsanitizedVariant& each : trial.unsanitized()) {
-      v1::SanitizedVariant& found = *result.add_sanitized_variants();
-      found.set_iteration(each.iteration());
-      if (each.iteration() > 0) continue;
-      found.mutable_failure()->set_check(v1::CHECK_MEMCHECK);
-      found.mutable_failure()->set_message("an invalid read");
-    }
-    return result;
-  };
-  ASSERT_TRUE(worker.Complete(sanitizes, out_of_bounds).ok());
+  ASSERT_TRUE(worker.Complete(sanitizes, StartFails).ok());
   for (const bool restarted : {false, true}) {
     if (restarted) world.Restart();
     const v1::Campaign ended = world.Get(campaign);
@@ -381,6 +382,30 @@ TEST(LeaseTest, FailsACampaignWhoseStartTheSanitizerRejects) {
     situation.set_campaign(campaign);
     EXPECT_FALSE(world->Situation(situation).value_or(v1::Situation()).has_best());
   }
+}
+
+TEST(LeaseTest, StopsTheTrialsThatAreOpenWhenTheStartIsRejected) {
+  World world;
+  const std::string campaign = world.Submit();
+  ScriptedWorker sanitizer(world, "a", WithSanitizer()), other(world, "b", WithSanitizer());
+  const Measure later = Unsanitized(EverythingHelps);
+  v1::LeaseTrialResponse sanitizes = sanitizer.MustLease();
+  while (sanitizes.trial().purpose() == v1::TRIAL_PURPOSE_ITERATION) {
+    ASSERT_TRUE(sanitizer.Complete(sanitizes, later).ok());
+    sanitizes = sanitizer.MustLease();
+  }
+  ASSERT_EQ(sanitizes.trial().purpose(), v1::TRIAL_PURPOSE_SANITIZE);
+  const v1::LeaseTrialResponse open = other.MustLease();
+  ASSERT_EQ(open.trial().purpose(), v1::TRIAL_PURPOSE_ITERATION);
+  EXPECT_FALSE(other.Renew(open.lease())->stop());
+  ASSERT_TRUE(sanitizer.Complete(sanitizes, StartFails).ok());
+  EXPECT_EQ(world.Get(campaign).state(), v1::FAILED) << "it waits for nothing";
+  EXPECT_TRUE(other.Renew(open.lease())->stop());
+  EXPECT_EQ(other.Shown().trials_size(), 0);
+  ExpectError(other.Complete(open, later).status(), absl::StatusCode::kAlreadyExists, "its campaign failed without it");
+  world.Pass(absl::Seconds(60));
+  world.Submit();
+  EXPECT_TRUE(other.Lease().ok());
 }
 
 TEST(LeaseTest, GoesOnWithoutWhatCanNotBeSanitizedOnceItWasResumed) {
@@ -795,6 +820,28 @@ TEST(WorkersTest, SpeakTheOrchestratorsProtocol) {
   request.set_protocol(v1::WorkerProtocol_MAX);
   EXPECT_TRUE(world->Register(request).ok()) << "another version that speaks the same is welcome";
   ReportPromise(22, absl::StrCat(refused, " workers of another protocol were refused by name"));
+}
+
+TEST(WorkersTest, RegisterAgainWithAnOrchestratorOfAnotherProtocol) {
+  World world;
+  world.Submit();
+  ScriptedWorker worker(world, "a");
+  const v1::LeaseTrialResponse leased = worker.MustLease();
+  world.Restart();
+  EXPECT_TRUE(worker.Renew(leased.lease()).ok()) << "of the same protocol";
+  world.RestartAfter([&] {  // one of an earlier protocol, by which the worker is registered
+    const absl::StatusOr<std::unique_ptr<Store>> store = Store::Open({.file = world.file()});
+    ASSERT_TRUE(store.ok()) << store.status();
+    ASSERT_TRUE((*store)->NoteWorkerProtocol(v1::WorkerProtocol_MAX - 1).ok());
+  });
+  for (const bool restarted : {false, true}) {
+    if (restarted) world.Restart();
+    ExpectError(worker.Renew(leased.lease()).status(), absl::StatusCode::kNotFound, "workers/a");
+    ExpectError(worker.Lease().status(), absl::StatusCode::kNotFound, "workers/a");
+  }
+  ASSERT_TRUE(worker.Register().ok()) << "it speaks this one as well";
+  const absl::Status delivered = worker.Complete(leased).status();
+  EXPECT_TRUE(delivered.ok()) << delivered;
 }
 
 TEST(WorkersTest, AreListedNewestFirst) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/revision/revision.h"
+#include "profiles/embedded.h"
 #include "tests/orchestrator/engine/campaign_script.h"
 
 namespace pawl {
@@ -152,7 +153,7 @@ TEST(SanitizedStartTest, TakesEverythingBackWithAStartThatFails) {
   }
 }
 
-TEST(SanitizedStartTest, ThatFailsLetsWhatIsOpenEnd) {
+TEST(SanitizedStartTest, ThatFailsEndsTheCampaignThoughTrialsAreOpen) {
   CampaignScript script(Spec(), ManyVariants());
   script.Run(UnsanitizedStart());
   double us = 100;
@@ -175,12 +176,11 @@ TEST(SanitizedStartTest, ThatFailsLetsWhatIsOpenEnd) {
   }
   script.Finish(sanitizes->planned().trial(), result);
   EXPECT_FALSE(script.summary().has_best()) << "nothing of it is shown as the best meanwhile";
-  EXPECT_FALSE(script.Decide(NeighbourChooser(), 2)) << "it waits for what is open";
-  EXPECT_NE(script.Finish(beside->planned().trial(), Measured(us, us * 0.9)).verdict(), v1::KEPT);
   const std::optional<v1::Event> end = script.Decide(NeighbourChooser(), 2);
   ASSERT_TRUE(end && end->has_ended());
   EXPECT_EQ(end->ended().state(), v1::FAILED);
   EXPECT_FALSE(script.summary().has_best());
+  EXPECT_TRUE(script.state().open_trials().empty());
 }
 
 TEST_F(SanitizedTest, ForgetsWhatPassed) {
@@ -210,6 +210,34 @@ TEST_F(SanitizedTest, TakesBackWhatWasBuiltOnAFailure) {
   EXPECT_THAT(built_on_it.reason(), HasSubstr("it was built on iteration 3, which was rejected: a hazard"));
   EXPECT_EQ(script_.summary().best(), 2);
   EXPECT_THAT(script_.state().unsanitized(), IsEmpty());
+}
+
+TEST_F(SanitizedTest, PausesOnceForAllThatOneFailureTakesBackWhereTheGatePauses) {
+  for (int i = 0; i < 4; ++i) Keep();
+  const v1::TrialPlanned planned = Plan();
+  script_.Lease(planned.trial());
+  v1::Event event;
+  event.mutable_finished()->set_trial(planned.trial());
+  v1::TrialResult& result = *event.mutable_finished()->mutable_result();
+  for (const int number : planned.unsanitized()) {
+    v1::SanitizedVariant& found = *result.add_sanitized_variants();
+    found.set_iteration(number);
+    if (number == 2) found.mutable_failure()->set_check(v1::CHECK_MEMCHECK);
+  }
+  std::string toml(embedded::kGatesToml);
+  const size_t action = toml.find("\"reject\"", toml.find("= \"sanitizer\""));
+  const Gates pausing = Gates::Parse(toml.replace(action, 8, "\"pause\""), "gates.toml").value();
+  for (v1::RevisedIteration& revised : JudgeSanitized(script_.state(), planned, result, pausing)) {
+    *event.mutable_finished()->add_revised() = std::move(revised);
+  }
+  script_.Apply(event);
+  const std::optional<v1::Event> paused = script_.Decide();
+  ASSERT_TRUE(paused && paused->has_paused());
+  EXPECT_THAT(paused->paused().reason(), HasSubstr("iteration 2 did not pass the gate sanitizer"));
+  EXPECT_THAT(paused->paused().reason(), HasSubstr("; neither did iterations 3, 4 pass such a gate"));
+  script_.Resume();
+  const std::optional<v1::Event> next = script_.Decide();
+  EXPECT_TRUE(next && next->has_planned()) << "one pause was for all";
 }
 
 TEST_F(SanitizedTest, SearchesNoFurtherFromWhatWasRevertedOnTopOfAFailure) {
