@@ -20,7 +20,8 @@ constexpr double kNoLeastGain = 1e-300;  // what searches find is counted, not w
 void RunMeasuredCampaign(
     const MeasuredSpace& space, const MeasuredSpace::Entry& start, const Chooser& chooser, int evaluations,
     uint64_t seed, const std::vector<v1::Pattern>& patterns,
-    const std::function<bool(const CampaignState& campaign, const v1::Iteration& iteration)>& judged) {
+    const std::function<bool(const CampaignState& campaign, const v1::Iteration& iteration)>& judged,
+    const std::function<void(const CampaignState& campaign, const v1::Event& event)>& decided) {
   v1::Bundle bundle = space.bundle;
   for (v1::Variable& variable : *bundle.mutable_variables()) {
     variable.set_start(start.variant.values().at(variable.name()));
@@ -38,6 +39,7 @@ void RunMeasuredCampaign(
   while (campaign.UncomparedEnd() != nullptr || (evaluated < evaluations && passed_over < kPassedOverInARow)) {
     const std::optional<v1::Event> next = Decide(campaign, chooser, absl::UnixEpoch());
     if (!next) break;
+    if (decided) decided(campaign, *next);
     campaign.Apply(*next);
     if (!next->has_planned()) break;
     const v1::TrialPlanned& planned = next->planned();

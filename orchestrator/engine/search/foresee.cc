@@ -1,5 +1,7 @@
 #include "orchestrator/engine/search/foresee.h"
 
+#include <google/protobuf/util/message_differencer.h>
+
 #include <algorithm>
 #include <cmath>
 #include <memory>
@@ -121,8 +123,12 @@ std::vector<v1::ForeseenVariant> Foresee(const CampaignState& campaign, const v1
       const absl::StatusOr<bool> allowed = IsAllowed(campaign.BundleAt(parent), next.variant());
       if (!allowed.ok() || !*allowed) return false;
     }
-    foreseen.push_back(std::move(next));
-    return true;
+    // Both outcomes may ask for the same one.
+    const bool known = std::any_of(foreseen.begin(), foreseen.end(), [&](const v1::ForeseenVariant& other) {
+      return other.parent() == parent && google::protobuf::util::MessageDifferencer::Equals(other.change(), change);
+    });
+    if (!known) foreseen.push_back(std::move(next));
+    return !known;
   };
   int reverted = 0, kept = 0;
   // Proposals are changes of the best variant, and come before what Pawl would choose.

@@ -5,6 +5,9 @@
 #include <google/protobuf/util/message_differencer.h>
 #include <gtest/gtest.h>
 
+#include <set>
+#include <string>
+
 #include "kernels/space.h"
 #include "orchestrator/engine/search/next_event.h"
 #include "orchestrator/engine/search/tree_chooser.h"
@@ -32,6 +35,7 @@ TEST(ForeseeTest, NamesWhatFollowsAKeptAndARevertedTrial) {
     ASSERT_TRUE(event);
     const std::vector<v1::ForeseenVariant> foreseen = Foresee(script.state(), event->planned());
     bool kept = false, reverted = false;
+    std::set<std::string> once;
     for (const v1::ForeseenVariant& next : foreseen) {
       const v1::Variant base = next.kept() ? event->planned().variant() : StartVariant(TinyBundle());
       int differing = 0;
@@ -41,6 +45,7 @@ TEST(ForeseeTest, NamesWhatFollowsAKeptAndARevertedTrial) {
       EXPECT_EQ(next.parent(), next.kept() ? event->planned().iteration() : 0);
       EXPECT_EQ(next.variant().values().at(next.change().variable()), next.change().to());
       (next.kept() ? kept : reverted) = true;
+      EXPECT_TRUE(once.insert(VariantText(next.variant())).second) << "it is built once, whatever the outcome";
     }
     EXPECT_TRUE(kept && reverted);
     ASSERT_GE(foreseen.size(), 2u);
