@@ -47,6 +47,20 @@ bool BindAndListen(int socket, const sockaddr* address, socklen_t length) {
   return bind(socket, address, length) == 0 && listen(socket, SOMAXCONN) == 0;
 }
 
+// A socket that listens on a port of this address only, not of the other family's as well; -1: errno says why not.
+int OpenOne(const sockaddr* address, socklen_t length) {
+  const int opened = socket(address->sa_family, kSocketFlags, 0);
+  if (opened < 0) return -1;
+  const int yes = 1;
+  setsockopt(opened, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+  if (address->sa_family == AF_INET6) setsockopt(opened, IPPROTO_IPV6, IPV6_V6ONLY, &yes, sizeof yes);
+  if (BindAndListen(opened, address, length)) return opened;
+  const int failed = errno;
+  close(opened);
+  errno = failed;
+  return -1;
+}
+
 }  // namespace
 
 absl::Status CheckListening(const std::string& address, const SecurityOptions& security) {
@@ -141,14 +155,10 @@ absl::Status ListeningSockets::OpenPort(const std::string& address, const std::s
     auto* port = &reinterpret_cast<sockaddr_in*>(&bound)->sin_port;
     static_assert(offsetof(sockaddr_in, sin_port) == offsetof(sockaddr_in6, sin6_port));
     if (port_ != 0) *port = htons(port_);
-    const int opened = socket(each->ai_family, kSocketFlags, 0);
-    const int yes = 1;
-    setsockopt(opened, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
-    if (each->ai_family == AF_INET6) setsockopt(opened, IPPROTO_IPV6, IPV6_V6ONLY, &yes, sizeof yes);
     auto* name = reinterpret_cast<sockaddr*>(&bound);
-    if (!BindAndListen(opened, name, each->ai_addrlen)) {
+    const int opened = OpenOne(name, each->ai_addrlen);
+    if (opened < 0) {
       failed = errno;
-      if (opened >= 0) close(opened);
       // A machine may lack a family. A port that is taken at one address would give each daemon half of the clients.
       if (failed == EADDRINUSE || failed == EACCES) return CantListen(address, flag, failed);
       continue;

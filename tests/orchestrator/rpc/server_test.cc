@@ -1,6 +1,8 @@
 #include "orchestrator/rpc/server.h"
 
 #include <gtest/gtest.h>
+#include <netdb.h>
+#include <netinet/in.h>
 #include <sqlite3.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -123,6 +125,31 @@ TEST_F(ListenTest, TakesAnyFreePort) {
   context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(10));
   v1::ListCampaignsResponse reply;
   EXPECT_TRUE(stub->ListCampaigns(&context, {}, &reply).ok());
+}
+
+TEST_F(ListenTest, ListensOnEveryAddressOfAName) {
+  const auto server = Start("localhost:0", *store_).value();
+  const std::string port = server->address().substr(server->address().rfind(':'));
+  const int six = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in6 loopback = {};
+  loopback.sin6_family = AF_INET6;
+  loopback.sin6_addr = in6addr_loopback;
+  const bool has_six = six >= 0 && bind(six, reinterpret_cast<sockaddr*>(&loopback), sizeof loopback) == 0;
+  close(six);
+  addrinfo* found = nullptr;
+  addrinfo hints = {};
+  hints.ai_family = AF_INET6;
+  const bool named = getaddrinfo("localhost", nullptr, &hints, &found) == 0;
+  if (named) freeaddrinfo(found);
+  for (const std::string& host : {std::string("127.0.0.1"), std::string("[::1]")}) {
+    if (host == "[::1]" && !(has_six && named)) continue;
+    const auto stub =
+        v1::CampaignService::NewStub(grpc::CreateChannel(host + port, grpc::InsecureChannelCredentials()));
+    grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(10));
+    v1::ListCampaignsResponse reply;
+    EXPECT_TRUE(stub->ListCampaigns(&context, {}, &reply).ok()) << host;
+  }
 }
 
 TEST_F(ListenTest, SharesNoAddressWithAnother) {
