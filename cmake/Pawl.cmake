@@ -71,8 +71,9 @@ macro(pawl_find_dependencies)
 endmacro()
 
 # pawl_library(NAME sources... [DEPENDS targets...] [EMBED files...] [PRECOMPILED name] [FAST])
-# The library is the target pawl_NAME. FAST is for what computes; the rest waits for processes, disks and GPUs, and
-# -Og (preset release) compiles it a third quicker than -O2. Each EMBED file becomes `extern const std::string_view kFileNameToml` in
+# The library is the target pawl_NAME. FAST is for what computes, and for messages; the rest waits for processes, disks
+# and GPUs, and -Og (preset release) compiles it a third quicker than -O2. Each EMBED file becomes
+# `extern const std::string_view kFileNameToml` in
 # "<folder>/embedded.h", namespace pawl::embedded.
 function(pawl_library name)
   cmake_parse_arguments(ARG "FAST" "PRECOMPILED" "DEPENDS;EMBED" ${ARGN})

@@ -100,17 +100,18 @@ absl::Status WriteCampaign(SqliteConnection* writer, const v1::Campaign& campaig
       .Run();
 }
 
-absl::Status WriteIteration(SqliteConnection* writer, int64_t campaign, int64_t sequence,
-                            const v1::Iteration& iteration) {
+// Leaves the iteration as it was.
+absl::Status WriteIteration(SqliteConnection* writer, int64_t campaign, int64_t sequence, v1::Iteration& iteration) {
   if (!iteration.has_number() || iteration.verdict() == v1::VERDICT_UNSPECIFIED) {
     return absl::InvalidArgumentError(absl::StrCat("event ", sequence, " of ", CampaignName(campaign),
                                                    " judges an iteration without a number or a verdict"));
   }
   // What was found and passed over is long, and only GetIteration's.
-  v1::Iteration row = iteration;
-  row.clear_passed_over();
-  row.clear_findings();
-  const std::string summary = row.SerializeAsString();
+  auto passed_over = std::move(*iteration.mutable_passed_over());
+  auto findings = std::move(*iteration.mutable_findings());
+  const std::string summary = iteration.SerializeAsString();
+  *iteration.mutable_passed_over() = std::move(passed_over);
+  *iteration.mutable_findings() = std::move(findings);
   Statement insert = writer->Use(
       "INSERT INTO iterations (sequence, campaign, number, parent, verdict, comparison, variable, finding, speedup,"
       " time_us, summary) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
@@ -157,7 +158,8 @@ absl::Status Revise(SqliteConnection* writer, int64_t campaign, const v1::Revise
   return UpdateIteration(writer, campaign, row);
 }
 
-absl::Status WriteEvent(SqliteConnection* writer, const v1::Event& event) {
+// Leaves the event as it was.
+absl::Status WriteEvent(SqliteConnection* writer, v1::Event& event) {
   const absl::StatusOr<int64_t> campaign = NumberOf(event.campaign());
   if (!campaign.ok()) return campaign.status();
   if (event.event_case() == v1::Event::EVENT_NOT_SET) {
@@ -180,7 +182,7 @@ absl::Status WriteEvent(SqliteConnection* writer, const v1::Event& event) {
         .Run();
   }
   if (event.has_finished() && event.finished().has_iteration()) {
-    status = WriteIteration(writer, *campaign, event.sequence(), event.finished().iteration());
+    status = WriteIteration(writer, *campaign, event.sequence(), *event.mutable_finished()->mutable_iteration());
     if (!status.ok()) return status;
   }
   for (const v1::RevisedIteration& revised : event.finished().revised()) {
@@ -229,10 +231,9 @@ absl::Status WriteMetaRow(SqliteConnection* writer, const std::string& key, cons
       .Run();
 }
 
-template <typename Row>
-absl::Status WriteAll(SqliteConnection* writer, const std::vector<Row>& rows,
-                      absl::Status write(SqliteConnection*, const Row&)) {
-  for (const Row& row : rows) {
+template <typename Rows, typename Row>
+absl::Status WriteAll(SqliteConnection* writer, Rows& rows, absl::Status write(SqliteConnection*, Row&)) {
+  for (Row& row : rows) {
     if (absl::Status status = write(writer, row); !status.ok()) return status;
   }
   return absl::OkStatus();

@@ -1,6 +1,9 @@
 #include "base/finite/finite.h"
 
+#include <algorithm>
 #include <cmath>
+#include <set>
+#include <unordered_map>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -9,6 +12,7 @@
 namespace pawl {
 namespace {
 
+using google::protobuf::Descriptor;
 using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 using google::protobuf::Reflection;
@@ -35,26 +39,62 @@ std::vector<const FieldDescriptor*> FieldsOf(const Message& message) {
   return fields;
 }
 
+// Real numbers, and messages with some in them at any depth, by number.
+std::vector<const FieldDescriptor*> FieldsWithReals(const Descriptor& type) {
+  // A type may contain itself: who leads to a real number is found from those who have one, step by step.
+  std::vector<const Descriptor*> types = {&type};
+  for (size_t i = 0; i < types.size(); ++i) {
+    for (int f = 0; f < types[i]->field_count(); ++f) {
+      const Descriptor* inner = types[i]->field(f)->message_type();
+      if (inner != nullptr && std::find(types.begin(), types.end(), inner) == types.end()) types.push_back(inner);
+    }
+  }
+  std::set<const Descriptor*> with_reals;
+  const auto counts = [&](const FieldDescriptor& field) {
+    return IsReal(field) || (field.message_type() != nullptr && with_reals.contains(field.message_type()));
+  };
+  for (size_t before = types.size() + 1; before != with_reals.size();) {
+    before = with_reals.size();
+    for (const Descriptor* each : types) {
+      for (int f = 0; f < each->field_count(); ++f) {
+        if (counts(*each->field(f))) with_reals.insert(each);
+      }
+    }
+  }
+  std::vector<const FieldDescriptor*> fields;
+  for (int f = 0; f < type.field_count(); ++f) {
+    if (counts(*type.field(f))) fields.push_back(type.field(f));
+  }
+  std::sort(fields.begin(), fields.end(), [](const auto* a, const auto* b) { return a->number() < b->number(); });
+  return fields;
+}
+
+// Every call's message is looked at: asking each part for all its fields would take longer than reading it.
+const std::vector<const FieldDescriptor*>& KnownFieldsWithReals(const Descriptor& type) {
+  static thread_local std::unordered_map<const Descriptor*, std::vector<const FieldDescriptor*>> known;
+  const auto [entry, is_new] = known.try_emplace(&type);
+  if (is_new) entry->second = FieldsWithReals(type);
+  return entry->second;
+}
+
 }  // namespace
 
 std::optional<std::string> FirstNonFinite(const Message& message) {
   const Reflection& reflection = *message.GetReflection();
-  for (const FieldDescriptor* field : FieldsOf(message)) {
+  for (const FieldDescriptor* field : KnownFieldsWithReals(*message.GetDescriptor())) {
     const bool real = IsReal(*field);
-    if (!real && field->cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE) continue;
-    const std::string name(field->name());
     if (!field->is_repeated()) {
-      if (real && !std::isfinite(RealOf(message, *field))) return name;
-      if (real) continue;
+      if (real && !std::isfinite(RealOf(message, *field))) return field->name();
+      if (real || !reflection.HasField(message, field)) continue;
       if (const auto inner = FirstNonFinite(reflection.GetMessage(message, field)))
-        return absl::StrCat(name, ".", *inner);
+        return absl::StrCat(field->name(), ".", *inner);
       continue;
     }
     for (int i = 0; i < reflection.FieldSize(message, field); ++i) {
-      if (real && !std::isfinite(RealOf(message, *field, i))) return absl::StrCat(name, "[", i, "]");
+      if (real && !std::isfinite(RealOf(message, *field, i))) return absl::StrCat(field->name(), "[", i, "]");
       if (real) continue;
       const auto inner = FirstNonFinite(reflection.GetRepeatedMessage(message, field, i));
-      if (inner) return absl::StrCat(name, "[", i, "].", *inner);
+      if (inner) return absl::StrCat(field->name(), "[", i, "].", *inner);
     }
   }
   return std::nullopt;

@@ -26,6 +26,11 @@ bool BuildsAhead(const CampaignState& campaign) {
   return !campaign.summary().replay() && campaign.summary().spec().chooser().kind() != v1::CHOOSER_KIND_OUTSIDE;
 }
 
+TrialKey KeyOfNext(const v1::CompleteTrialResponse& response) {
+  const NameInCampaign trial = *ParseTrialName(response.next().trial().name());
+  return {trial.campaign, trial.number};
+}
+
 }  // namespace
 
 std::vector<OpenDecision> Orchestrator::Open(const std::set<int64_t>& numbers) {
@@ -116,6 +121,8 @@ std::vector<OpenDecision> Orchestrator::Close(std::vector<OpenDecision> open, st
   for (NextLease& each : asking) {
     const bool took = scheduler_.TakeTrial(&step, each.worker, each.response->mutable_next());
     if (!took) each.response->clear_next();
+    // It asked while it delivered, so that it is there, and begins without another call.
+    if (took) leases_.Renew(KeyOfNext(*each.response), each.worker);
     (took ? leased : *next).push_back(std::move(each));
   }
   again.insert(step.touched.begin(), step.touched.end());

@@ -136,7 +136,10 @@ int Scheduler::SlotsOf(const CampaignState& campaign, absl::Time now) const {
         std::any_of(present.begin(), present.end(), [&](const v1::Worker* worker) {
           return worker->device().label() == device && CanRun(worker->device(), summary, other->space_hash()).ok();
         });
-    if (!own || summary.spec().priority() == priority) ++campaigns[other->author()];
+    if (own && summary.spec().priority() != priority) continue;
+    const int of_author = ++campaigns[other->author()];
+    // With so many of its own it has one, whatever the others are.
+    if (own && 2 * of_author > workers) return 1;
   }
   if (behind) return 1;
   double weights = 0;

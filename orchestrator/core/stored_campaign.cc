@@ -15,10 +15,10 @@ namespace {
 
 constexpr int kEventsAtOnce = 200;  // a source edit may be in each
 
-absl::StatusOr<std::shared_ptr<const v1::Bundle>> ReadBundleBlob(Store& store, const std::string& hash,
-                                                                 const std::string& campaign, BundlePool* pool) {
+absl::StatusOr<std::shared_ptr<const BundleSpace>> ReadBundleBlob(Store& store, const std::string& hash,
+                                                                  const std::string& campaign, BundlePool* pool) {
   if (pool != nullptr) {
-    if (std::shared_ptr<const v1::Bundle> shared = pool->Find(hash)) return shared;
+    if (std::shared_ptr<const BundleSpace> shared = pool->Find(hash)) return shared;
   }
   absl::StatusOr<std::optional<StoredBlob>> blob = store.GetBlob(hash);
   if (!blob.ok()) return blob.status();
@@ -27,26 +27,26 @@ absl::StatusOr<std::shared_ptr<const v1::Bundle>> ReadBundleBlob(Store& store, c
     return absl::DataLossError(absl::StrCat(campaign, " has lost its bundle; restore from a backup"));
   }
   if (pool != nullptr) return pool->Put(hash, std::move(bundle));
-  return std::make_shared<const v1::Bundle>(std::move(bundle));
+  return std::make_shared<const BundleSpace>(std::make_shared<const v1::Bundle>(std::move(bundle)));
 }
 
 }  // namespace
 
-std::shared_ptr<const v1::Bundle> BundlePool::Find(const std::string& hash) {
+std::shared_ptr<const BundleSpace> BundlePool::Find(const std::string& hash) {
   absl::MutexLock lock(&mutex_);
   return FindLocked(hash);
 }
 
-std::shared_ptr<const v1::Bundle> BundlePool::Put(const std::string& hash, v1::Bundle bundle) {
+std::shared_ptr<const BundleSpace> BundlePool::Put(const std::string& hash, v1::Bundle bundle) {
   absl::MutexLock lock(&mutex_);
-  if (std::shared_ptr<const v1::Bundle> there = FindLocked(hash)) return there;
+  if (std::shared_ptr<const BundleSpace> there = FindLocked(hash)) return there;
   std::erase_if(bundles_, [](const auto& entry) { return entry.second.expired(); });
-  auto shared = std::make_shared<const v1::Bundle>(std::move(bundle));
+  auto shared = std::make_shared<const BundleSpace>(std::make_shared<const v1::Bundle>(std::move(bundle)));
   bundles_[hash] = shared;
   return shared;
 }
 
-std::shared_ptr<const v1::Bundle> BundlePool::FindLocked(const std::string& hash) {
+std::shared_ptr<const BundleSpace> BundlePool::FindLocked(const std::string& hash) {
   const auto found = bundles_.find(hash);
   return found == bundles_.end() ? nullptr : found->second.lock();
 }
@@ -71,7 +71,7 @@ absl::StatusOr<StoredCampaign> ReadCampaign(Store& store, int64_t number, Bundle
     if (events->empty()) break;
     for (const v1::Event& event : *events) {
       if (campaign.state == nullptr) {
-        absl::StatusOr<std::shared_ptr<const v1::Bundle>> bundle =
+        absl::StatusOr<std::shared_ptr<const BundleSpace>> bundle =
             ReadBundleBlob(store, event.submitted().bundle_hash(), CampaignName(number), pool);
         if (!bundle.ok()) return bundle.status();
         campaign.state = std::make_unique<CampaignState>(CampaignName(number), *std::move(bundle));

@@ -15,18 +15,18 @@
 
 namespace pawl {
 
-// Bundles in memory once, however many campaigns run them: by the hash of the blob, as long as one of them does.
-// Thread-safe: campaigns are also read while others hold the orchestrator's lock.
+// Bundles, and what is known of their variants, in memory once, however many campaigns run them: by the hash of the
+// blob, as long as one of them does. Thread-safe: campaigns are also read while others hold the orchestrator's lock.
 class BundlePool {
  public:
-  std::shared_ptr<const v1::Bundle> Find(const std::string& hash);  // null: nobody has it
-  std::shared_ptr<const v1::Bundle> Put(const std::string& hash, v1::Bundle bundle);
+  std::shared_ptr<const BundleSpace> Find(const std::string& hash);  // null: nobody has it
+  std::shared_ptr<const BundleSpace> Put(const std::string& hash, v1::Bundle bundle);
 
  private:
-  std::shared_ptr<const v1::Bundle> FindLocked(const std::string& hash) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::shared_ptr<const BundleSpace> FindLocked(const std::string& hash) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   absl::Mutex mutex_;
-  std::map<std::string, std::weak_ptr<const v1::Bundle>> bundles_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, std::weak_ptr<const BundleSpace>> bundles_ ABSL_GUARDED_BY(mutex_);
 };
 
 // NOT_FOUND, with the file that it was archived to, if it was.

@@ -42,7 +42,8 @@ class HeldTrial : public TrialObserver {
   enum class State { kWaiting, kPreparing, kPrepared, kRunning };
   State state = State::kWaiting;
   Clock::time_point next_renewal;
-  bool give_back = false;  // it was stopped because the worker drains: another worker may run it
+  Clock::time_point confirmed_until;  // the orchestrator knows that this worker has it; set before others see it
+  bool give_back = false;             // it was stopped because the worker drains: another worker may run it
   std::unique_ptr<PreparedTrial> prepared;
   absl::Status fault;  // why it could not be prepared
 

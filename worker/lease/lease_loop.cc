@@ -182,9 +182,10 @@ void LeaseLoop::WatchLimits() {
   BeginDraining(absl::OkStatus());
 }
 
-void LeaseLoop::Add(v1::LeaseTrialResponse leased) {
+void LeaseLoop::Add(v1::LeaseTrialResponse leased, HeldTrial::Clock::time_point confirmed_until) {
   ++taken_;
   auto held = std::make_shared<HeldTrial>(std::move(leased), times_);
+  held->confirmed_until = confirmed_until;
   held->next_renewal = HeldTrial::Clock::now() + std::chrono::duration_cast<HeldTrial::Clock::duration>(
                                                      Backoff::Duration(session_.renew_seconds()));
   spdlog::debug("{}: leased, attempt {}", held->what(), held->trial().attempt());
@@ -298,7 +299,7 @@ void LeaseLoop::PrepareTrials() {
 
 void LeaseLoop::Prepare(const Held& held) {
   // Confirms the lease: from now on the trial is blamed if this worker is lost, and one that is another's is not begun.
-  Renew(held);
+  if (HeldTrial::Clock::now() >= held->confirmed_until) Renew(held);
   Pass(FaultPoint::kAfterLease);
   if (held->stopped()) {
     held->fault = absl::AbortedError("the trial is no longer wanted");
@@ -379,6 +380,8 @@ void LeaseLoop::Deliver(const Held& held, v1::CompleteTrialRequest request) {
     leasing_ += next && options_.limits.trials;  // so that no other takes the last one
   }
   request.set_lease_next(next);
+  // Who asks while it delivers is there: the orchestrator takes such a lease for confirmed.
+  const HeldTrial::Clock::time_point asked = HeldTrial::Clock::now();
   absl::StatusOr<v1::CompleteTrialResponse> response =
       session_.Complete(*held, std::move(request), [this] { return GivesUp(); });
   if (next && options_.limits.trials) {
@@ -398,7 +401,8 @@ void LeaseLoop::Deliver(const Held& held, v1::CompleteTrialRequest request) {
   absl::MutexLock lock(&mutex_);
   if (response.ok() && response->next().has_trial()) {
     std::erase(held_, held);  // its place goes to the next
-    Add(std::move(*response->mutable_next()));
+    Add(std::move(*response->mutable_next()),
+        asked + std::chrono::duration_cast<HeldTrial::Clock::duration>(Backoff::Duration(session_.renew_seconds())));
   } else {
     Remove(held);
   }

@@ -67,7 +67,8 @@ class LeaseLoop {
 
   // What may follow a trial that is held changed: it says of which by its lease.
   void Foresee(const v1::LeaseTrialResponse& foretold);
-  void Add(v1::LeaseTrialResponse leased) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Add(v1::LeaseTrialResponse leased, HeldTrial::Clock::time_point confirmed_until = {})
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Remove(const Held& held) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Of those that no thread works on: a thread that does checks by itself.
   void RemoveStopped() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -28,8 +28,6 @@ bool UsesGpu(v1::Stage stage) {
   return stage == v1::STAGE_VALIDATE || stage == v1::STAGE_MEASURE || stage == v1::STAGE_PROFILE;
 }
 
-constexpr size_t kMaxRemembered = 100'000;  // variants of which it is known whether the GPU can launch them
-
 }  // namespace
 
 absl::Time TimeOf(const google::protobuf::Timestamp& timestamp) {
@@ -42,14 +40,16 @@ void SetTime(absl::Time time, google::protobuf::Timestamp* timestamp) {
   timestamp->set_nanos(static_cast<int32_t>(micros % 1'000'000) * 1000);
 }
 
-CampaignState::CampaignState(std::string name, std::shared_ptr<const v1::Bundle> bundle) : bundle_(std::move(bundle)) {
-  spaces_.push_back(std::make_unique<const Space>(bundle_));
+CampaignState::CampaignState(std::string name, std::shared_ptr<const BundleSpace> space)
+    : bundle_(space->shared_bundle()) {
+  spaces_.push_back(std::move(space));
   if (!bundle_->files().empty()) own_source_ = ImplementationText(*bundle_);
   summary_.set_name(std::move(name));
 }
 
 CampaignState::CampaignState(std::string name, v1::Bundle bundle)
-    : CampaignState(std::move(name), std::make_shared<const v1::Bundle>(std::move(bundle))) {}
+    : CampaignState(std::move(name),
+                    std::make_shared<const BundleSpace>(std::make_shared<const v1::Bundle>(std::move(bundle)))) {}
 
 std::shared_ptr<CampaignState> CampaignState::Copy() const {
   return std::shared_ptr<CampaignState>(new CampaignState(*this));
@@ -264,7 +264,7 @@ void CampaignState::ApplyStart(const v1::TrialPlanned& planned, const v1::Iterat
                                                planned.bundle_hash(), ", but ", hash, kElse));
   }
   bundle_ = std::move(started);
-  spaces_[0] = std::make_unique<const Space>(bundle_);
+  spaces_[0] = std::make_shared<const BundleSpace>(bundle_);
   if (!bundle_->files().empty()) own_source_ = ImplementationText(*bundle_);
   source_ids_[judged.number()] = 0;
   tried_.insert({0, VariantText(VariantOf(judged))});
@@ -605,22 +605,16 @@ const v1::Evidence& CampaignState::best_evidence() const {
   return evidence == nullptr ? v1::Evidence::default_instance() : *evidence;
 }
 
-const std::string& CampaignState::BeyondLimits(const v1::Variant& variant, int source_id) const {
-  static const std::string kWithin;
-  if (gpu_.name().empty()) return kWithin;
-  const Space& space = SpaceOf(source_id);
-  if (space.beyond_limits.size() > kMaxRemembered) space.beyond_limits.clear();
-  const auto [known, is_new] = space.beyond_limits.try_emplace(VariantText(variant));
-  if (!is_new) return known->second;
+std::string CampaignState::BeyondLimits(const v1::Variant& variant, int source_id) const {
+  if (gpu_.name().empty()) return "";
   for (const v1::Size& size : bundle_->sizes()) {
     const bool timed = std::any_of(goal_sizes_.begin(), goal_sizes_.end(),
                                    [&](const SizeWeight& one) { return one.size == size.name(); });
-    if (!timed || !known->second.empty()) continue;
-    const absl::StatusOr<v1::Plan> plan = space.planner.MakePlan(variant, size, gpu_);
-    if (!plan.ok()) continue;  // the worker's static check says what is wrong with it
-    if (const std::optional<v1::Failure> failure = CheckLaunchLimits(*plan, gpu_)) known->second = failure->message();
+    if (!timed) continue;
+    std::string why = SpaceOf(source_id).BeyondLimits(variant, size, gpu_);
+    if (!why.empty()) return why;
   }
-  return known->second;
+  return "";
 }
 
 const std::string& CampaignState::GpuOf(int iteration) const {
@@ -655,11 +649,11 @@ int CampaignState::AddSource(const std::string& text) {
     // A text that can't be read was not written by this program: the trial's build says so.
     if (SetImplementation(text, edited.get()).ok()) {
       const std::string toml = ImplementationToml(*edited);
-      const auto known = std::find_if(spaces_.begin(), spaces_.end(), [&](const std::unique_ptr<const Space>& space) {
-        return ImplementationToml(*space->bundle) == toml;
-      });
+      const auto known = std::find_if(
+          spaces_.begin(), spaces_.end(),
+          [&](const std::shared_ptr<const BundleSpace>& space) { return ImplementationToml(space->bundle()) == toml; });
       source.space = static_cast<int>(known - spaces_.begin());
-      if (known == spaces_.end()) spaces_.push_back(std::make_unique<const Space>(std::move(edited)));
+      if (known == spaces_.end()) spaces_.push_back(std::make_shared<const BundleSpace>(std::move(edited)));
     }
   }
   sources_.push_back(std::move(source));

@@ -14,9 +14,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "kernels/plan.h"
 #include "kernels/read/implementation.h"
-#include "kernels/space.h"
+#include "orchestrator/engine/state/bundle_space.h"
 #include "orchestrator/engine/state/noise_pool.h"
 #include "pawl/v1/bundle.pb.h"
 #include "pawl/v1/campaign.pb.h"
@@ -104,10 +103,10 @@ struct SearchMemo {
 
 // One campaign, as its events made it. Apply is the only way it changes, so the same events give the same campaign.
 // Pure; one thread at a time. Exception: while one thread decides (Decide, SituationOf) others may read what needs no
-// memo and no parser: the summary, iterations, open trials, sources, proposals and times.
+// memo: the summary, iterations, open trials, sources, proposals and times.
 class CampaignState {
  public:
-  CampaignState(std::string name, std::shared_ptr<const v1::Bundle> bundle);
+  CampaignState(std::string name, std::shared_ptr<const BundleSpace> space);
   CampaignState(std::string name, v1::Bundle bundle);  // of its own
   CampaignState& operator=(const CampaignState&) = delete;
 
@@ -214,26 +213,26 @@ class CampaignState {
   int SourceIdOf(int iteration) const;
   // The bundle with that source's variables, constraints, scratch, launches and options; its files are those of the
   // first source that has them.
-  const v1::Bundle& BundleOf(int source_id) const { return *SpaceOf(source_id).bundle; }
+  const v1::Bundle& BundleOf(int source_id) const { return SpaceOf(source_id).bundle(); }
   const v1::Bundle& BundleAt(int iteration) const { return BundleOf(SourceIdOf(iteration)); }
   // Sources with the same number have the same of all that. 0: the bundle's own.
   int SpaceIdOf(int source_id) const;
 
   // The constraints of the source allow it. An error: it is no variant of the source.
   absl::StatusOr<bool> Allows(const v1::Variant& variant, int source_id) const {
-    return SpaceOf(source_id).allowed.Has(variant);
+    return SpaceOf(source_id).Allows(variant);
   }
   // The constraint that does not; empty: none.
   absl::StatusOr<std::string> Forbidding(const v1::Variant& variant, int source_id) const {
-    return SpaceOf(source_id).allowed.Forbidding(variant);
+    return SpaceOf(source_id).Forbidding(variant);
   }
   // Why the GPU could not launch it at a size of the goal, from its geometry and shared memory alone; empty: it could,
   // or nobody knows the GPU yet.
-  const std::string& BeyondLimits(const v1::Variant& variant, int source_id) const;
+  std::string BeyondLimits(const v1::Variant& variant, int source_id) const;
   // Its launches at one of the bundle's sizes.
   absl::StatusOr<v1::Plan> PlanOf(const v1::Variant& variant, int source_id, const v1::Size& size,
                                   const v1::GpuInfo& gpu) const {
-    return SpaceOf(source_id).planner.MakePlan(variant, size, gpu);
+    return SpaceOf(source_id).PlanOf(variant, size, gpu);
   }
   // Tried before, or being tried, with this source: whatever the parent was, the variant is the same.
   bool Tried(const v1::Variant& variant, int source_id) const;
@@ -278,21 +277,6 @@ class CampaignState {
   std::optional<absl::Duration> served() const { return served_; }
 
  private:
-  // What variants of one source are.
-  struct Space {
-    explicit Space(std::shared_ptr<const v1::Bundle> of) : bundle(std::move(of)), allowed(*bundle), planner(*bundle) {}
-    const std::shared_ptr<const v1::Bundle> bundle;  // campaigns may share it
-    // mutable: parsers keep the values that they were last given.
-    mutable AllowedSpace allowed;
-    mutable Planner planner;
-    mutable std::map<std::string, std::string> beyond_limits;  // why, by VariantText: asked for often
-  };
-  struct Spaces : std::vector<std::unique_ptr<const Space>> {
-    Spaces() = default;
-    Spaces(const Spaces& other) : vector() {  // with parsers of its own
-      for (const std::unique_ptr<const Space>& space : other) push_back(std::make_unique<const Space>(space->bundle));
-    }
-  };
   struct Source {
     std::string text;
     std::string normalized;  // NormalizedHash
@@ -312,7 +296,7 @@ class CampaignState {
   }
   // All sizes of this leg are sizes of that one.
   bool Covers(int leg) const;
-  const Space& SpaceOf(int source_id) const { return *spaces_[static_cast<size_t>(SpaceIdOf(source_id))]; }
+  const BundleSpace& SpaceOf(int source_id) const { return *spaces_[static_cast<size_t>(SpaceIdOf(source_id))]; }
   int AddSource(const std::string& text);
   int FindIteration(const std::set<int>& source_ids, const v1::Variant& variant) const;
   void ApplyPlanned(const v1::TrialPlanned& planned, const Moment& at);
@@ -340,7 +324,7 @@ class CampaignState {
   v1::Campaign summary_;
   absl::Status damage_;
   std::shared_ptr<const v1::Bundle> bundle_;
-  Spaces spaces_;  // the bundle's own first
+  std::vector<std::shared_ptr<const BundleSpace>> spaces_;  // of sources; the bundle's own first
   std::string space_hash_;
   std::map<int, OpenTrial> open_;
   std::vector<v1::Iteration> iterations_;

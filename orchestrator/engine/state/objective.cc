@@ -25,7 +25,6 @@ void CampaignState::BeginLeg(int leg) {
     if (IsUnknown(iteration)) continue;
     tried_.insert({SourceIdOf(iteration.number()), VariantText(VariantOf(iteration))});
   }
-  for (const std::unique_ptr<const Space>& space : spaces_) space->beyond_limits.clear();
   ElectBest();
 }
 

@@ -108,6 +108,17 @@ TEST(LeaseTest, PutsATrialAsideWhenItHasCostThreeWorkersAndGoesOn) {
   EXPECT_EQ(world.Get(campaign).state(), v1::RUNNING);
 }
 
+TEST(LeaseTest, CountsAsBegunWhenItCameWithTheAnswerToAResult) {
+  World world;
+  const std::string campaign = world.Submit();
+  ScriptedWorker worker(world, "a");
+  ASSERT_TRUE(worker.Complete(worker.MustLease(), NothingHelps, /*lease_next=*/true)->has_next());
+  world.Pass(absl::Seconds(16));
+  const std::vector<v1::Event> lost = world.Events(campaign, v1::Event::kLost);
+  ASSERT_EQ(lost.size(), 1u);
+  EXPECT_EQ(lost[0].lost().reason(), v1::LeaseLost::EXPIRED) << "its worker was there when it got it";
+}
+
 // Ticks as often as the service does.
 void PassInTicks(World& world, absl::Duration time) {
   for (absl::Duration passed; passed < time; passed += absl::Milliseconds(200)) world.Pass(absl::Milliseconds(200));

@@ -126,7 +126,9 @@ class FakeDevice : public TrialDevice {
 
 class LeaseLoopTest : public testing::Test {
  protected:
-  LeaseLoopTest() { spdlog::set_level(spdlog::level::err); }
+  explicit LeaseLoopTest(double renew_seconds = 0.02) : orchestrator_(renew_seconds) {
+    spdlog::set_level(spdlog::level::err);
+  }
   ~LeaseLoopTest() override { (void)End(); }
 
   void Start(int ahead = 0) {
@@ -315,6 +317,21 @@ TEST_F(LeaseLoopTest, DoesNotBeginATrialWhoseLeaseDoesNotHold) {
   EXPECT_TRUE(End().ok());
   EXPECT_THAT(device_.said(), Not(Contains("prepare 1"))) << "it asks first";
   EXPECT_THAT(device_.said(), Contains("prepare 2"));
+}
+
+class RarelyRenewingTest : public LeaseLoopTest {
+ protected:
+  RarelyRenewingTest() : LeaseLoopTest(/*renew_seconds=*/1000) {}
+};
+
+TEST_F(RarelyRenewingTest, ConfirmsNoLeaseThatCameWithTheAnswerToAResult) {
+  for (const char* trial : {"1", "2", "3"}) orchestrator_.Add(trial);
+  Start();
+  ASSERT_TRUE(WaitForCompleted(3));
+  EXPECT_TRUE(End().ok());
+  EXPECT_EQ(orchestrator_.next_leases, 2);
+  ASSERT_EQ(orchestrator_.renewals.size(), 1u);
+  EXPECT_EQ(orchestrator_.renewals[0].trial(), "campaigns/1/trials/1");
 }
 
 TEST_F(LeaseLoopTest, SaysWhatAResultIsOf) {

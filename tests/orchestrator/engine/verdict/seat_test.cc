@@ -55,8 +55,7 @@ v1::Goal GoalOfTwoSizes() {
 // A campaign on an H200 whose trials are measured with an anchor.
 class SeatCampaign {
  public:
-  explicit SeatCampaign(const v1::Goal& goal = GoalOfOneSize())
-      : state_("campaigns/7", std::make_shared<const v1::Bundle>(Bundle())) {
+  explicit SeatCampaign(const v1::Goal& goal = GoalOfOneSize()) : state_("campaigns/7", Bundle()) {
     v1::Event submitted;
     *submitted.mutable_submitted()->mutable_spec()->mutable_goal() = goal;
     state_.Apply(submitted);
