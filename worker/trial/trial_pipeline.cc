@@ -115,8 +115,8 @@ absl::Status RunAgainstParent(TrialRun& run) {
 }
 
 // The best variant with the start as its parent. It was kept before and has passed the rest, except for the sanitizer
-// at large sizes, and at small ones where the campaign left that to the end. They come first: a GPU that is too unsteady
-// to measure what it gained does not spare it them.
+// at large sizes, and at small ones where the campaign left that to the end. They come first: a GPU that is too
+// unsteady to measure what it gained does not spare it them.
 absl::Status RunTotal(TrialRun& run) {
   absl::Status status = RunSteps(run, {ChooseInputs, ValidateTwice});
   const bool last = !run.build.trial.interim();

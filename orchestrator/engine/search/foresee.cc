@@ -102,7 +102,8 @@ void LookAhead(const CampaignState& campaign, const v1::Event& event, const Choo
 
 std::vector<v1::ForeseenVariant> Foresee(const CampaignState& campaign, const v1::TrialPlanned& planned) {
   std::vector<v1::ForeseenVariant> foreseen;
-  const int own_source = campaign.SourceIdOf(planned.iteration()), parents_source = campaign.SourceIdOf(planned.parent());
+  const int own_source = campaign.SourceIdOf(planned.iteration()),
+            parents_source = campaign.SourceIdOf(planned.parent());
   const auto variant_of = [&](int iteration) -> std::optional<v1::Variant> {
     if (iteration == planned.iteration()) return planned.variant();
     const v1::Iteration* found = campaign.Find(iteration);

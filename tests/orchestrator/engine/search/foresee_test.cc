@@ -67,7 +67,8 @@ TEST(ForeseeTest, LooksAheadWithoutAnyEffectOnWhatIsChosen) {
   for (CampaignScript* script : {&looks, &does_not}) {
     script->Run(MeasuredStart(100));
     for (int i = 0; i < 3; ++i) {
-      const std::optional<v1::Event> event = script == &looks ? DecideAndLookAhead(*script, chooser) : script->Decide(chooser);
+      const std::optional<v1::Event> event =
+          script == &looks ? DecideAndLookAhead(*script, chooser) : script->Decide(chooser);
       ASSERT_TRUE(event && event->has_planned());
       script->Lease(event->planned().trial());
       script->Finish(event->planned().trial(), i == 1 ? Measured(100, 80) : Measured(100, 104));
