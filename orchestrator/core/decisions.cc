@@ -9,8 +9,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/names/resource_name.h"
+#include "orchestrator/core/look_ahead.h"
 #include "orchestrator/core/orchestrator.h"
-#include "orchestrator/engine/search/foresee.h"
 #include "orchestrator/engine/search/next_event.h"
 
 namespace pawl {
@@ -20,6 +20,8 @@ namespace {
 // last one was dropped.
 constexpr std::chrono::milliseconds kPatience(20), kPatienceAgain(1000);
 constexpr size_t kOpenAtStart = 64;  // decisions at a time, so that trials are leased before the last is made
+
+constexpr size_t kFewDecisions = 4;
 
 // Its variants are compiled, and not only when somebody else proposes them.
 bool BuildsAhead(const CampaignState& campaign) {
@@ -69,8 +71,9 @@ void Orchestrator::Decide(std::vector<OpenDecision> open, std::vector<NextLease>
         one.patched = Patched(*one.bases, one.patch);
       } else {
         one.event = pawl::Decide(*one.campaign, chooser_, one.now, *options_.profiles, one.slots);
-        // Workers with a GPU build ahead. Nobody else waits for what takes some choices more.
-        if (one.event && one.event->has_planned() && BuildsAhead(*one.campaign)) {
+        // It takes some choices more, for which the others of this batch wait: not where there are many.
+        const bool few = open.size() <= kFewDecisions;
+        if (few && one.event && one.event->has_planned() && BuildsAhead(*one.campaign)) {
           LookAhead(*one.campaign, *one.event, chooser_);
         }
       }

@@ -78,22 +78,27 @@ v1::Trial TrialOf(const CampaignState& campaign, const OpenTrial& open) {
   return trial;
 }
 
-// One of its open trials. Nothing is claimed that was not sanitized: what compute-sanitizer is to run over waits for a
-// device with it; the winner, at large sizes, where any worker of the campaign had it.
+// Nothing is claimed that was not sanitized: what compute-sanitizer is to run over waits for a device with it; the
+// winner, at large sizes, where any worker of the campaign had it.
+bool NeedsSanitizer(const CampaignState& campaign, const v1::TrialPlanned& planned) {
+  const bool last = planned.purpose() == v1::TRIAL_PURPOSE_TOTAL && !planned.interim();
+  return planned.purpose() == v1::TRIAL_PURPOSE_SANITIZE || (last && campaign.had_sanitizer());
+}
+
+// One of its open trials.
 absl::Status CanTake(const v1::Device& device, const CampaignState& campaign, int trial) {
   if (absl::Status can = CanRun(device, campaign.summary(), campaign.space_hash()); !can.ok()) return can;
-  const v1::TrialPlanned& planned = campaign.open_trials().at(trial).planned;
-  const bool last = planned.purpose() == v1::TRIAL_PURPOSE_TOTAL && !planned.interim();
-  const bool sanitizes = planned.purpose() == v1::TRIAL_PURPOSE_SANITIZE || (last && campaign.had_sanitizer());
-  if (!sanitizes || device.sanitizer()) return absl::OkStatus();
+  if (device.sanitizer() || !NeedsSanitizer(campaign, campaign.open_trials().at(trial).planned)) {
+    return absl::OkStatus();
+  }
   return absl::FailedPreconditionError("it has no compute-sanitizer, which has to run over kept variants");
 }
 
-// The sanitizer's trial has no worker.
+// A trial that needs it has no worker.
 bool WaitsForSanitizer(const CampaignState& campaign) {
   const auto& trials = campaign.open_trials();
-  return std::any_of(trials.begin(), trials.end(), [](const auto& trial) {
-    return trial.second.worker.empty() && trial.second.planned.purpose() == v1::TRIAL_PURPOSE_SANITIZE;
+  return std::any_of(trials.begin(), trials.end(), [&](const auto& trial) {
+    return trial.second.worker.empty() && NeedsSanitizer(campaign, trial.second.planned);
   });
 }
 

@@ -9,6 +9,7 @@
 #include "bench/measured_campaign.h"
 #include "bench/measured_space.h"
 #include "kernels/space.h"
+#include "orchestrator/core/look_ahead.h"
 #include "orchestrator/engine/search/foresee.h"
 #include "orchestrator/engine/search/tree_chooser.h"
 
@@ -50,7 +51,7 @@ TEST(ForeseenTest, HasMostOfWhatIsTriedNext) {
     }
     printf("after %s changes, %d of %d choices were foreseen\n", kept ? "kept" : "reverted", foreseen, tried);
     EXPECT_GT(tried, kept ? 10 : 20);
-    EXPECT_GE(foreseen, 0.75 * tried);
+    EXPECT_GE(foreseen, 0.65 * tried);
   }
 }
 

@@ -270,7 +270,8 @@ bool Multiplied(const CampaignState& campaign) {
 bool Unproven(const CampaignState& campaign) {
   const v1::Campaign& summary = campaign.summary();
   const v1::TotalGain& total = summary.total_gain();
-  return summary.best() > 0 && (total.iteration() != summary.best() || total.interim());
+  const bool goes_on = campaign.final_totals() <= static_cast<int>(campaign.iterations().size());  // whatever they say
+  return summary.best() > 0 && goes_on && (total.iteration() != summary.best() || total.interim());
 }
 
 v1::Event PlannedTotal(const CampaignState& campaign, bool interim) {
@@ -401,6 +402,8 @@ double OverBaselineOfAllSizes(const CampaignState& campaign, const v1::Portfolio
     return baseline ? portfolio.speedup_over_baseline() : portfolio.speedup_over_start();
   }
   const v1::TotalGain& first = summary.legs(0).total();
+  const v1::Iteration* winner = campaign.Find(first.iteration());
+  if (winner == nullptr || winner->verdict() != v1::KEPT) return 0;  // a later leg found it wrong: nothing is claimed
   if (!baseline) return first.speedup_over_start();
   const v1::Comparison& beside = first.beside_baseline().interval();
   if (beside.pairs() > 1) return std::exp(beside.mean_log_ratio());

@@ -47,7 +47,9 @@ absl::StatusOr<v1::Plan> BundleSpace::PlanOf(const v1::Variant& variant, const v
 
 std::string BundleSpace::BeyondLimits(const v1::Variant& variant, const v1::Size& size, const v1::GpuInfo& gpu) const {
   const std::optional<std::string> values = ValuesOf(*bundle_, variant);
-  const std::string at = absl::StrCat(size.name(), "\n", gpu.SerializeAsString());
+  v1::GpuInfo model = gpu;
+  model.clear_uuid();  // the GPUs of a fleet are alike
+  const std::string at = absl::StrCat(size.name(), "\n", model.SerializeAsString());
   absl::MutexLock lock(&mutex_);
   if (!values) return WhyBeyond(planner_.MakePlan(variant, size, gpu), gpu);
   Whys& whys = beyond_limits_[at];

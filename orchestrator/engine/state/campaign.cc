@@ -117,7 +117,10 @@ void CampaignState::Apply(const v1::Event& event) {
       clock_since_.reset();
       if (event.ended().has_portfolio()) *summary_.mutable_portfolio() = event.ended().portfolio();
       if (leg_ > 0) {
-        if (summary_.legs(0).has_total()) *summary_.mutable_total_gain() = summary_.legs(0).total();
+        const v1::TotalGain& first = summary_.legs(0).total();
+        const v1::Iteration* winner = summary_.legs(0).has_total() ? Find(first.iteration()) : nullptr;
+        summary_.clear_total_gain();  // where a later leg found the first one's winner wrong
+        if (winner != nullptr && winner->verdict() == v1::KEPT) *summary_.mutable_total_gain() = first;
         BeginLeg(0);
       }
       std::erase_if(open_, [](const auto& open) { return open.second.planned.purpose() != v1::TRIAL_PURPOSE_VERIFY; });
@@ -298,6 +301,8 @@ void CampaignState::ApplyFinished(const v1::TrialFinished& finished) {
   if (!finished.has_iteration()) return;
   const v1::Iteration& iteration = finished.iteration();
   if (gpu_.name().empty()) gpu_ = finished.result().gpu();
+  const bool has_sanitizer = !finished.result().toolchain().compute_sanitizer().empty() && !summary_.replay();
+  had_sanitizer_ = had_sanitizer_ || has_sanitizer || iteration.unsanitized();
   summary_.set_gpu(gpu_.name());
   gpu_uuids_[iteration.number()] = finished.result().gpu().uuid();
   if (iteration.number() == 0) {
@@ -457,7 +462,6 @@ void CampaignState::ApplySanitized(const v1::TrialFinished& finished) {
 }
 
 void CampaignState::NoteUnsanitized(const v1::Iteration& iteration) {
-  had_sanitizer_ = had_sanitizer_ || iteration.unsanitized();
   if (iteration.verdict() == v1::KEPT && iteration.unsanitized()) {
     unsanitized_.insert(iteration.number());
   } else {
@@ -486,7 +490,10 @@ std::vector<v1::RevisedIteration> CorrectedBy(const v1::TotalGain& total,
           absl::StrCat(iteration.reason(), "; taken back: iteration ", total.iteration(), " beside the start: ", why));
     }
     // Products are corrected alike, so that their order stays. What was compared with the start itself is no product.
-    const bool product = IsProduct(iteration) && iteration.speedup_over_start() != 0 && iteration.leg() == total.leg();
+    // So is the one that was measured now, or the best would change with every total.
+    const bool itself = measured && iteration.number() == total.iteration();
+    const bool product =
+        (itself || IsProduct(iteration)) && iteration.speedup_over_start() != 0 && iteration.leg() == total.leg();
     if (product) {
       revised.set_speedup_over_start(iteration.speedup_over_start() * correction);
       revised.set_speedup_over_baseline(iteration.speedup_over_baseline() * correction);
@@ -502,6 +509,7 @@ std::vector<v1::RevisedIteration> CorrectedBy(const v1::TotalGain& total,
 void CampaignState::ApplyTotal(const v1::TrialFinished& finished, int kept_before) {
   if (start_rejected()) return;
   *summary_.mutable_total_gain() = finished.total_gain();
+  final_totals_ += !finished.total_gain().interim();
   if (leg_ < summary_.legs_size() && !finished.total_gain().interim()) {
     *summary_.mutable_legs(leg_)->mutable_total() = finished.total_gain();
   }
@@ -537,11 +545,10 @@ void AddMissingFields(v1::Event* event) {
 
 std::vector<v1::RevisedIteration> RevisedBy(const v1::TotalGain& total, const std::vector<v1::Iteration>& iterations) {
   std::vector<v1::RevisedIteration> all = CorrectedBy(total, iterations);
-  if (total.has_failure()) {  // nothing was measured, so these were taken back: no step begins from what is wrong
-    for (v1::RevisedIteration& revised : all) {
-      revised.set_verdict(v1::REJECTED);
-      *revised.mutable_failure() = total.failure();
-    }
+  for (v1::RevisedIteration& revised : all) {
+    if (!total.has_failure() || revised.number() != total.iteration()) continue;
+    revised.set_verdict(v1::REJECTED);  // no step begins from what is wrong
+    *revised.mutable_failure() = total.failure();
   }
   const v1::Comparison& beside = total.beside_baseline().interval();
   const auto measured = std::find_if(iterations.begin(), iterations.end(), [&](const v1::Iteration& iteration) {

@@ -162,9 +162,11 @@ class CampaignState {
   std::set<int> DescendedFrom(int iteration) const;
   // The same, and what was judged by a comparison with one of these.
   std::set<int> BuiltOn(int iteration) const;
+  // Variants that were measured beside the start with all checks, as a campaign ends with them.
+  int final_totals() const { return final_totals_; }
   // Kept, and compute-sanitizer has not run over them yet.
   const std::set<int>& unsanitized() const { return unsanitized_; }
-  // A worker that has it kept one of this campaign's variants for it to run over.
+  // A worker that has it ran an iteration.
   bool had_sanitizer() const { return had_sanitizer_; }
   // Workers were lost while it ran over several of them: each is tried by itself.
   bool sanitizes_alone() const { return sanitizes_alone_; }
@@ -354,7 +356,7 @@ class CampaignState {
   int next_iteration_ = 0;
   int reverts_in_a_row_ = 0;
   int untried_in_a_row_ = 0;
-  int kept_since_total_ = 0;
+  int kept_since_total_ = 0, final_totals_ = 0;
   std::set<int> paused_for_;
   std::set<int> unsanitized_;
   bool sanitizes_alone_ = false;

@@ -327,34 +327,41 @@ TEST(LeaseTest, LetsTheSanitizersTrialWaitForAWorkerThatHasIt) {
   EXPECT_EQ(again.MustLease().trial().purpose(), v1::TRIAL_PURPOSE_SANITIZE);
 }
 
-// A campaign that is done but for the measurement of its winner beside the start.
-std::string ToBeMeasuredBesideTheStart(World& world, ScriptedWorker& worker) {
+// A campaign that is done but for the measurement of its winner beside the start. `at_the_end`: it leaves
+// compute-sanitizer to that.
+std::string ToBeMeasuredBesideTheStart(World& world, ScriptedWorker& worker, bool at_the_end) {
   v1::CampaignSpec spec;
   spec.mutable_budget()->set_iterations(1);
+  spec.mutable_keep()->set_skip_sanitizer(at_the_end);
   const std::string campaign = world.Submit(spec);
-  const Measure passes = [](const v1::Trial& trial) {
-    if (trial.unsanitized().empty()) return Unsanitized(EverythingHelps)(trial);
-    v1::TrialResult result;
+  const Measure passes = [at_the_end](const v1::Trial& trial) {
+    v1::TrialResult result = EverythingHelps(trial);
+    result.mutable_toolchain()->set_compute_sanitizer("2025.3");
+    result.set_sanitize_later(!at_the_end);
+    if (trial.unsanitized().empty()) return result;
+    result.Clear();
     for (const v1::UnsanitizedVariant& each : trial.unsanitized()) {
       result.add_sanitized_variants()->set_iteration(each.iteration());
     }
     return result;
   };
-  for (int i = 0; i < 3; ++i) EXPECT_TRUE(worker.Complete(worker.MustLease(), passes).ok());
+  for (int i = 0; i < (at_the_end ? 2 : 3); ++i) EXPECT_TRUE(worker.Complete(worker.MustLease(), passes).ok());
   EXPECT_EQ(world.Get(campaign).best(), 1);
   return campaign;
 }
 
 TEST(LeaseTest, LetsTheTotalWaitForAWorkerWithTheSanitizerWhereTheWinnerWasKeptByOne) {
-  World world;
-  ScriptedWorker worker(world, "a", WithSanitizer());
-  const std::string campaign = ToBeMeasuredBesideTheStart(world, worker);
-  ASSERT_TRUE(worker.Drain(/*gone=*/true).ok());
-  ScriptedWorker without(world, "b");
-  EXPECT_FALSE(without.Lease()->has_trial());
-  EXPECT_THAT(world.Get(campaign).message(), HasSubstr("it has no compute-sanitizer"));
-  ScriptedWorker again(world, "c", WithSanitizer());
-  EXPECT_EQ(again.MustLease().trial().purpose(), v1::TRIAL_PURPOSE_TOTAL);
+  for (const bool at_the_end : {false, true}) {
+    World world;
+    ScriptedWorker worker(world, "a", WithSanitizer());
+    const std::string campaign = ToBeMeasuredBesideTheStart(world, worker, at_the_end);
+    ASSERT_TRUE(worker.Drain(/*gone=*/true).ok());
+    ScriptedWorker without(world, "b");
+    EXPECT_FALSE(without.Lease()->has_trial());
+    EXPECT_THAT(world.Get(campaign).message(), HasSubstr("it has no compute-sanitizer"));
+    ScriptedWorker again(world, "c", WithSanitizer());
+    EXPECT_EQ(again.MustLease().trial().purpose(), v1::TRIAL_PURPOSE_TOTAL);
+  }
 }
 
 v1::TrialResult StartFails(const v1::Trial& trial) {

@@ -388,6 +388,25 @@ TEST(NextEventTest, ClaimsNoWinnerThatDidNotPassTheChecksOfTheEnd) {
   EXPECT_EQ(script.summary().best(), 0);
 }
 
+// What was compared with the start itself is no product of steps: both must go by what was measured last.
+TEST(NextEventTest, EndsWhereTotalsDifferFromWhatTheStepsSaid) {
+  CampaignScript script(Spec([](v1::CampaignSpec* spec) { spec->mutable_budget()->set_iterations(2); }));
+  script.Run(MeasuredStart(100));
+  ASSERT_EQ(script.Run(Measured(100, 90.9)).verdict(), v1::KEPT);
+  ASSERT_EQ(script.Run(Measured(90.9, 88)).verdict(), v1::KEPT);
+  ASSERT_EQ(script.Decide()->planned().iteration(), 2);
+  script.FinishTotal(Measured(100, 91.3));
+  EXPECT_EQ(script.summary().best(), 1);
+  const std::optional<v1::Event> total = script.Decide();
+  ASSERT_TRUE(total && total->has_planned());
+  ASSERT_EQ(total->planned().iteration(), 1);
+  script.FinishTotal(Measured(100, 89.3));
+  EXPECT_EQ(script.summary().best(), 1);
+  EXPECT_NEAR(script.summary().speedup_over_start(), 100 / 89.3, 0.001);
+  const std::optional<v1::Event> end = script.Decide();
+  ASSERT_TRUE(end && end->has_ended());
+}
+
 TEST(NextEventTest, DropsAProposalThatCantBeTriedAnyMoreAndSaysWhy) {
   CampaignScript script(Spec([](v1::CampaignSpec* spec) {
     spec->mutable_chooser()->set_kind(v1::CHOOSER_KIND_OUTSIDE);
