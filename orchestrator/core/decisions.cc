@@ -9,8 +9,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/names/resource_name.h"
-#include "orchestrator/core/look_ahead.h"
 #include "orchestrator/core/orchestrator.h"
+#include "orchestrator/engine/ahead/look_ahead.h"
 #include "orchestrator/engine/search/next_event.h"
 
 namespace pawl {

@@ -10,7 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "base/hash/hash.h"
 #include "base/names/resource_name.h"
-#include "orchestrator/engine/search/foresee.h"
+#include "orchestrator/engine/ahead/foresee.h"
 #include "orchestrator/engine/search/next_event.h"
 #include "orchestrator/engine/verdict/seat.h"
 #include "orchestrator/security/tokens.h"

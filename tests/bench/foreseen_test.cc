@@ -9,8 +9,8 @@
 #include "bench/measured_campaign.h"
 #include "bench/measured_space.h"
 #include "kernels/space.h"
-#include "orchestrator/core/look_ahead.h"
-#include "orchestrator/engine/search/foresee.h"
+#include "orchestrator/engine/ahead/foresee.h"
+#include "orchestrator/engine/ahead/look_ahead.h"
 #include "orchestrator/engine/search/tree_chooser.h"
 
 namespace pawl {

@@ -36,6 +36,8 @@ ALLOWED = {
     "orchestrator/engine/state": ["profiles", "kernels", "base"],
     "orchestrator/engine/verdict": ["orchestrator/engine/state", "profiles", "kernels", "base"],
     "orchestrator/engine/search": ["orchestrator/engine/state", "profiles", "kernels", "base"],
+    "orchestrator/engine/ahead": ["orchestrator/engine/verdict", "orchestrator/engine/search", "orchestrator/engine/state", "profiles",
+                                  "kernels", "base"],
     "orchestrator/engine/report": ["orchestrator/engine/search", "orchestrator/engine/state", "profiles", "kernels"],
     "orchestrator/security": ["base"],
     "orchestrator/meters": ["orchestrator/engine/state", "base"],

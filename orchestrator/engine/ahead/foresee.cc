@@ -1,4 +1,4 @@
-#include "orchestrator/engine/search/foresee.h"
+#include "orchestrator/engine/ahead/foresee.h"
 
 #include <algorithm>
 #include <optional>

@@ -1,5 +1,5 @@
 // What a campaign may try after the trial that is being measured.
-#include "orchestrator/engine/search/foresee.h"
+#include "orchestrator/engine/ahead/foresee.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

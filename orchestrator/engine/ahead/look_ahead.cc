@@ -1,4 +1,4 @@
-#include "orchestrator/core/look_ahead.h"
+#include "orchestrator/engine/ahead/look_ahead.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,5 +1,5 @@
 // What a campaign would choose after each outcome of the trial that is being measured.
-#include "orchestrator/core/look_ahead.h"
+#include "orchestrator/engine/ahead/look_ahead.h"
 
 #include <gmock/gmock.h>
 #include <google/protobuf/util/message_differencer.h>
@@ -9,7 +9,7 @@
 #include <string>
 
 #include "kernels/space.h"
-#include "orchestrator/engine/search/foresee.h"
+#include "orchestrator/engine/ahead/foresee.h"
 #include "orchestrator/engine/search/next_event.h"
 #include "orchestrator/engine/search/tree_chooser.h"
 #include "tests/orchestrator/engine/campaign_script.h"
