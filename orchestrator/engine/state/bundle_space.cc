@@ -45,11 +45,15 @@ absl::StatusOr<v1::Plan> BundleSpace::PlanOf(const v1::Variant& variant, const v
   return planner_.MakePlan(variant, size, gpu);
 }
 
-std::string BundleSpace::BeyondLimits(const v1::Variant& variant, const v1::Size& size, const v1::GpuInfo& gpu) const {
+std::string BundleSpace::ModelOf(v1::GpuInfo gpu) {
+  gpu.clear_uuid();
+  return gpu.SerializeAsString();
+}
+
+std::string BundleSpace::BeyondLimits(const v1::Variant& variant, const v1::Size& size, const v1::GpuInfo& gpu,
+                                      const std::string& model) const {
   const std::optional<std::string> values = ValuesOf(*bundle_, variant);
-  v1::GpuInfo model = gpu;
-  model.clear_uuid();  // the GPUs of a fleet are alike
-  const std::string at = absl::StrCat(size.name(), "\n", model.SerializeAsString());
+  const std::string at = absl::StrCat(size.name(), "\n", model);
   absl::MutexLock lock(&mutex_);
   if (!values) return WhyBeyond(planner_.MakePlan(variant, size, gpu), gpu);
   Whys& whys = beyond_limits_[at];

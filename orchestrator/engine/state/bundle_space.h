@@ -32,7 +32,11 @@ class BundleSpace {
   // Its launches at one of the bundle's sizes.
   absl::StatusOr<v1::Plan> PlanOf(const v1::Variant& variant, const v1::Size& size, const v1::GpuInfo& gpu) const;
   // Why the GPU could not launch it there, from its geometry and shared memory alone; empty: it could.
-  std::string BeyondLimits(const v1::Variant& variant, const v1::Size& size, const v1::GpuInfo& gpu) const;
+  // `model` is ModelOf(gpu), which takes longer than to look a variant up.
+  std::string BeyondLimits(const v1::Variant& variant, const v1::Size& size, const v1::GpuInfo& gpu,
+                           const std::string& model) const;
+  // What GPUs of a fleet that are alike have in common.
+  static std::string ModelOf(v1::GpuInfo gpu);
 
  private:
   const std::shared_ptr<const v1::Bundle> bundle_;

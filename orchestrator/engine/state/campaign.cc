@@ -300,7 +300,10 @@ void CampaignState::ApplyFinished(const v1::TrialFinished& finished) {
   if (purpose == v1::TRIAL_PURPOSE_SANITIZE) return ApplySanitized(finished);
   if (!finished.has_iteration()) return;
   const v1::Iteration& iteration = finished.iteration();
-  if (gpu_.name().empty()) gpu_ = finished.result().gpu();
+  if (gpu_.name().empty()) {
+    gpu_ = finished.result().gpu();
+    gpu_model_ = BundleSpace::ModelOf(gpu_);
+  }
   const bool has_sanitizer = !finished.result().toolchain().compute_sanitizer().empty() && !summary_.replay();
   had_sanitizer_ = had_sanitizer_ || has_sanitizer || iteration.unsanitized();
   summary_.set_gpu(gpu_.name());
@@ -618,7 +621,7 @@ std::string CampaignState::BeyondLimits(const v1::Variant& variant, int source_i
     const bool timed = std::any_of(goal_sizes_.begin(), goal_sizes_.end(),
                                    [&](const SizeWeight& one) { return one.size == size.name(); });
     if (!timed) continue;
-    std::string why = SpaceOf(source_id).BeyondLimits(variant, size, gpu_);
+    std::string why = SpaceOf(source_id).BeyondLimits(variant, size, gpu_, gpu_model_);
     if (!why.empty()) return why;
   }
   return "";

@@ -339,6 +339,7 @@ class CampaignState {
   std::map<int, v1::Evidence> evidence_;         // see EvidenceOf
   mutable SearchMemo memo_;
   v1::GpuInfo gpu_;
+  std::string gpu_model_;                 // BundleSpace::ModelOf
   std::map<int, std::string> gpu_uuids_;  // by iteration
   google::protobuf::RepeatedPtrField<v1::BaselineTime> baselines_;
   double copy_gb_s_ = 0;

@@ -260,8 +260,12 @@ TEST_F(HttpServerTest, AnswersOthersWhileAllStreamsAreTaken) {
   enough = true;
   client.Post("/api/campaigns/1/cancel", Own(), "{}", "application/json");  // an event for the readers to leave by
   for (std::thread& reader : readers) reader.join();
-  // Their places are free again.
-  const auto after = client.Get("/api/campaigns/1/events");
+  // Their places are free again, once the server has seen that they left.
+  auto after = client.Get("/api/campaigns/1/events");
+  for (const absl::Time begin = absl::Now(); after->status == 503 && absl::Now() < begin + absl::Seconds(10);) {
+    std::this_thread::yield();
+    after = client.Get("/api/campaigns/1/events");
+  }
   EXPECT_EQ(after->status, 200);
   EXPECT_NE(after->body.find("event: end"), std::string::npos);
 }

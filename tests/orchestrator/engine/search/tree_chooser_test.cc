@@ -393,6 +393,7 @@ double CpuSeconds() {
 }
 
 constexpr int kTimedChoices = 8;
+constexpr int kMostTries = 12;  // the machine may be busy
 
 // Mean CPU time of the next choices of a campaign that runs, fits of the parameters included. `step` measures one more.
 double SecondsOfAChoice(const CampaignState& campaign, const std::function<void()>& step) {
@@ -409,15 +410,16 @@ double SecondsOfAChoice(const CampaignState& campaign, const std::function<void(
 
 TEST(TreeChooser, ChoosesInUnderAMillisecondInAttentionsSpace) {
   const TreeChooser chooser;
-  double least = INFINITY;  // of some: the machine may be busy
-  for (int i = 0; i < 5; ++i) {
+  constexpr double kLimit = 0.001 * kSlowdown;
+  double least = INFINITY;
+  for (int i = 0; i < kMostTries && least >= kLimit; ++i) {
     RecordedCampaign campaign("attention");
     while (campaign.evaluations() < 20 - kTimedChoices / 2 && campaign.Step(chooser)) {
     }
     least = std::min(least, SecondsOfAChoice(campaign.state(), [&] { campaign.Step(chooser); }));
   }
   RecordProperty("microseconds", static_cast<int>(1e6 * least));
-  EXPECT_LT(least, 0.001 * kSlowdown);
+  EXPECT_LT(least, kLimit);
 }
 
 // A random untried change of a random measured variant.
@@ -481,9 +483,11 @@ TEST(TreeChooser, ChoosesInTimeInALargeSpace) {
     while (script.state().next_iteration() < one.measured) step();
     TreeChooser().Next(script.state());  // reads what a running campaign has read before
     double least = INFINITY;
-    for (int i = 0; i < 3; ++i) least = std::min(least, SecondsOfAChoice(script.state(), step));
+    const double limit = one.seconds * kSlowdown;
+    for (int i = 0; i < kMostTries && least >= limit; ++i)
+      least = std::min(least, SecondsOfAChoice(script.state(), step));
     RecordProperty(absl::StrCat("microseconds_", one.variables, "_variables"), static_cast<int>(1e6 * least));
-    EXPECT_LT(least, one.seconds * kSlowdown) << one.variables << " variables";
+    EXPECT_LT(least, limit) << one.variables << " variables";
   }
 }
 

@@ -22,8 +22,8 @@ TEST(BundleSpaceTest, JudgesEachGpuByItsOwnLimits) {
   v1::GpuInfo large = TypicalGpu(), small = large;
   small.set_max_threads_per_block(1);
   for (int twice = 0; twice < 2; ++twice) {  // what is remembered of one is not the other's
-    EXPECT_EQ(space->BeyondLimits(start, size, large), "");
-    EXPECT_NE(space->BeyondLimits(start, size, small), "");
+    EXPECT_EQ(space->BeyondLimits(start, size, large, BundleSpace::ModelOf(large)), "");
+    EXPECT_NE(space->BeyondLimits(start, size, small, BundleSpace::ModelOf(small)), "");
   }
 }
 
@@ -31,7 +31,10 @@ TEST(BundleSpaceTest, RefusesWhatIsNoVariantOfTheBundle) {
   const auto space = Space();
   EXPECT_TRUE(*space->Allows(StartVariant(space->bundle())));
   EXPECT_FALSE(space->Allows(v1::Variant()).ok());
-  EXPECT_EQ(space->BeyondLimits(v1::Variant(), space->bundle().sizes(0), TypicalGpu()), "") << "the worker says why";
+  EXPECT_EQ(
+      space->BeyondLimits(v1::Variant(), space->bundle().sizes(0), TypicalGpu(), BundleSpace::ModelOf(TypicalGpu())),
+      "")
+      << "the worker says why";
 }
 
 TEST(BundleSpaceTest, AnswersSeveralThreads) {
@@ -43,7 +46,8 @@ TEST(BundleSpaceTest, AnswersSeveralThreads) {
       for (int j = 0; j < 100; ++j) {
         EXPECT_TRUE(*space->Allows(start));
         EXPECT_TRUE(space->PlanOf(start, space->bundle().sizes(0), TypicalGpu()).ok());
-        EXPECT_EQ(space->BeyondLimits(start, space->bundle().sizes(0), TypicalGpu()), "");
+        EXPECT_EQ(
+            space->BeyondLimits(start, space->bundle().sizes(0), TypicalGpu(), BundleSpace::ModelOf(TypicalGpu())), "");
       }
     });
   }
