@@ -76,7 +76,7 @@ std::optional<BuiltSize> Study::Slowed(const std::string& name, const v1::Bundle
     if (!samples) return std::nullopt;
     const double bias = MeanOf(*samples);  // log(with wait / without)
     printf("%s: waiting %d cycles takes %.2f %% longer\n", name.c_str(), cycles, 100 * std::expm1(bias));
-    if (std::abs(bias - std::log1p(share)) < kTaken) break;
+    if (std::abs(bias - std::log1p(share)) < kTaken) return slowed;
     // A straight line through the last two.
     const double slope = (bias - low_bias) / (cycles - low);
     if (!(slope > 0)) return std::nullopt;
@@ -86,7 +86,7 @@ std::optional<BuiltSize> Study::Slowed(const std::string& name, const v1::Bundle
     cycles = std::clamp(next, 1, 1'000'000);
     if (cycles == low) break;
   }
-  return slowed;
+  return std::nullopt;  // no wait takes so much longer
 }
 
 std::optional<Study::Seats> Study::DrawSeats(const Space& space) {

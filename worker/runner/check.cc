@@ -220,7 +220,7 @@ class OutputCheck {
       const double own_rms = scaled && i < own_rms_.size() ? own_rms_[i] : 0;
       // Other inputs may make an element so much larger than the rest that one step of its type exceeds the limit.
       const double share = own_rms > 0 && !tolerance.exact() ? 2 * UnitRoundoff(tensor.type()) : 0;
-      PAWL_CUDA(MemcpyHtoD(gpu_.staging.address(), gpu_.shared.data() + call * call_bytes_ + slots_[i].offset,
+      PAWL_RETURN_IF_ERROR(CopyToGpu(gpu_.staging.address(), gpu_.shared.data() + call * call_bytes_ + slots_[i].offset,
                            slots_[i].bytes));
       absl::StatusOr<v1::ReferenceOutput> norm = gpu_.support.Norm(expected_[i], tensor);
       if (!norm.ok()) return norm.status();

@@ -34,6 +34,7 @@ constexpr int64_t kLargeModule = int64_t{64} << 20;      // one of these is not 
 constexpr double kMinWarmUp = 0.02, kMaxWarmUp = 0.4;    // seconds
 // By which the anchor's times at both ends of a block differ where others use the GPU; by chance, one block in 1000.
 constexpr double kAloneOnGpu = 0.1;
+constexpr int kWallClockAttempts = 3, kWallClockControls = 20;
 constexpr double kSteady = 0.003;  // largest change of the anchor's time once the GPU is warm
 
 double SecondsSince(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
@@ -789,28 +790,49 @@ absl::StatusOr<bool> Comparer::CheckUntouched() {
   return false;
 }
 
+absl::StatusOr<Comparer::TwoTimes> Comparer::TimeTwice(const std::function<absl::Status()>& launch) {
+  PAWL_CUDA(CtxSynchronize());
+  const Clock::time_point start = Clock::now();
+  PAWL_CUDA(EventRecord(gpu_.starts[0], gpu_.stream));
+  PAWL_RETURN_IF_ERROR(launch());
+  PAWL_CUDA(EventRecord(gpu_.stops[0], gpu_.stream));
+  PAWL_CUDA(CtxSynchronize());
+  TwoTimes times{.wall_us = SecondsSince(start) * 1e6};
+  float ms = 0;
+  PAWL_CUDA(EventElapsedTime(&ms, gpu_.starts[0], gpu_.stops[0]));
+  times.gpu_us = ms * 1e3;
+  return times;
+}
+
 absl::StatusOr<bool> Comparer::CheckWallClock() {
-  double wall_us = 0, gpu_us = 0;
-  for (int attempt = 0; attempt < 3; ++attempt) {  // a busy host can make one attempt look bad
+  TwoTimes times;
+  for (int attempt = 0; attempt < kWallClockAttempts; ++attempt) {  // a busy host can make one attempt look bad
     PAWL_RETURN_IF_ERROR(Refill(RandomKey()));
-    PAWL_CUDA(CtxSynchronize());
-    const Clock::time_point start = Clock::now();
-    PAWL_CUDA(EventRecord(gpu_.starts[0], gpu_.stream));
-    PAWL_CUDA(GraphLaunch(candidate_.graphs[0], gpu_.stream));
-    PAWL_CUDA(EventRecord(gpu_.stops[0], gpu_.stream));
-    PAWL_CUDA(CtxSynchronize());
-    wall_us = SecondsSince(start) * 1e6;
-    float ms = 0;
-    PAWL_CUDA(EventElapsedTime(&ms, gpu_.starts[0], gpu_.stops[0]));
-    gpu_us = ms * 1e3;
-    if (gpu_us <= wall_us * 1.02 + 2 && wall_us <= gpu_us * 1.5 + 500) return true;
+    absl::StatusOr<TwoTimes> timed = TimeTwice([&]() -> absl::Status {
+      PAWL_CUDA(GraphLaunch(candidate_.graphs[0], gpu_.stream));
+      return absl::OkStatus();
+    });
+    if (!timed.ok()) return timed.status();
+    times = *timed;
+    if (times.agree()) return true;
+  }
+  // Pawl's own kernel hides nothing: where it looks the same, the machine does it.
+  for (int attempt = 0; attempt < kWallClockControls; ++attempt) {
+    const absl::StatusOr<TwoTimes> own = TimeTwice([&] { return gpu_.support.Anchor(); });
+    if (!own.ok()) return own.status();
+    if (own->agree()) continue;
+    while (result_.discarded() < kMaxDiscarded) {
+      Discard("calls take longer by the wall clock than by the GPU's events, Pawl's own kernel's too: stop other work on "
+              "the GPU and its host");
+    }
+    return true;
   }
   v1::Failure* failure = reply_->mutable_failure();
   failure->set_stage(v1::STAGE_MEASURE);
   failure->set_check(v1::CHECK_WALL_CLOCK);
   failure->set_size(candidate_.plan->size());
-  failure->set_message(absl::StrCat("the GPU's events say ", gpu_us, " us, the wall clock ", wall_us,
-                                    " us: work runs outside of what is timed, or the host is overloaded"));
+  failure->set_message(absl::StrCat("the GPU's events say ", times.gpu_us, " us, the wall clock ", times.wall_us,
+                                    " us, and they agree about Pawl's own kernel: work runs outside of what is timed"));
   return false;
 }
 

@@ -76,7 +76,7 @@ absl::Status CheckLength(const v1::PlanTensor& tensor, const std::string& size, 
 
 }  // namespace
 
-absl::Status CopyToGpu(int fd, int64_t offset, int64_t bytes, CUdeviceptr to) {
+absl::Status CopyFileToGpu(int fd, int64_t offset, int64_t bytes, CUdeviceptr to) {
   std::atomic<int64_t> next = 0;
   // The pieces that are left, until `send` has sent them all.
   const auto pieces = [&](const auto& send) -> absl::Status {
@@ -89,8 +89,7 @@ absl::Status CopyToGpu(int fd, int64_t offset, int64_t bytes, CUdeviceptr to) {
     std::vector<char> memory(static_cast<size_t>(std::min(bytes, kPieceBytes)));
     return pieces([&](int64_t at, int64_t count) -> absl::Status {
       PAWL_RETURN_IF_ERROR(Read(fd, offset + at, count, memory.data()));
-      PAWL_CUDA(MemcpyHtoD(to + at, memory.data(), count));
-      return absl::OkStatus();
+      return CopyToGpu(to + at, memory.data(), static_cast<size_t>(count));
     });
   }
   CUcontext context = nullptr;
@@ -131,7 +130,7 @@ absl::Status InputPools::Provide(const v1::ProvideRequest& request, int fd) {
     }
     auto copied = std::make_unique<Part>();
     PAWL_RETURN_IF_ERROR(copied->memory.Reserve(std::max<int64_t>(1, part.bytes())));
-    PAWL_RETURN_IF_ERROR(CopyToGpu(fd, part.offset(), part.bytes(), copied->memory.address()));
+    PAWL_RETURN_IF_ERROR(CopyFileToGpu(fd, part.offset(), part.bytes(), copied->memory.address()));
     copied->bytes = part.bytes();
     entry[part.tensor()] = std::move(copied);
   }

@@ -15,7 +15,7 @@
 namespace pawl {
 
 // Reads `bytes` at `offset` of a file in pieces and copies them to the GPU: large ones by several threads.
-absl::Status CopyToGpu(int fd, int64_t offset, int64_t bytes, CUdeviceptr to);
+absl::Status CopyFileToGpu(int fd, int64_t offset, int64_t bytes, CUdeviceptr to);
 
 // Content of tensors that was handed over: by a program of the bundle, or as files. It stays in GPU memory, from which
 // tensors are restored before every call.

@@ -85,7 +85,7 @@ absl::Status JobItem::ReadParts() {
   for (const v1::ProvideRequest::Part& part : item_.parts()) {
     parts_.push_back(std::make_unique<DeviceBuffer>());
     status = parts_.back()->Reserve(std::max<int64_t>(1, part.bytes()));
-    if (status.ok()) status = CopyToGpu(fd, part.offset(), part.bytes(), parts_.back()->address());
+    if (status.ok()) status = CopyFileToGpu(fd, part.offset(), part.bytes(), parts_.back()->address());
     if (!status.ok()) break;
     sources_[part.tensor()] = parts_.back()->address();
   }
@@ -122,7 +122,7 @@ absl::Status JobItem::FillThroughHost(std::vector<Segment> segments) {
   PAWL_RETURN_IF_ERROR(FillHere(segments));
   PAWL_CUDA(CtxSynchronize());
   for (size_t i = 0; i < copies.size(); ++i) {
-    PAWL_CUDA(MemcpyHtoD(copies[i].first, copies[i].second, segments[i].bytes));
+    PAWL_RETURN_IF_ERROR(CopyToGpu(copies[i].first, copies[i].second, segments[i].bytes));
   }
   return absl::OkStatus();
 }

@@ -281,7 +281,7 @@ absl::Status Module::ResetGlobals(CUstream stream) {
     if (global.content.empty()) {
       PAWL_CUDA(MemsetD8Async(global.address, 0, global.bytes, stream));
     } else {
-      PAWL_CUDA(MemcpyHtoD(global.address, global.content.data(), global.bytes));
+      PAWL_RETURN_IF_ERROR(CopyToGpu(global.address, global.content.data(), global.bytes));
     }
   }
   return absl::OkStatus();

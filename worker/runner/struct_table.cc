@@ -41,8 +41,7 @@ absl::Status StructTable::Reserve() { return image_.empty() ? absl::OkStatus() :
 
 absl::Status StructTable::Upload() const {
   if (image_.empty()) return absl::OkStatus();
-  PAWL_CUDA(MemcpyHtoD(memory_.address(), image_.data(), image_.size()));
-  return absl::OkStatus();
+  return CopyToGpu(memory_.address(), image_.data(), image_.size());
 }
 
 absl::StatusOr<bool> StructTable::Unchanged() const {

@@ -79,8 +79,7 @@ absl::Status SegmentTable::Set(const std::vector<Segment>& segments) {
   blocks_ = static_cast<unsigned>(std::clamp<uint64_t>(largest / (256 * 16 * 2), 1, 4096));
   PAWL_RETURN_IF_ERROR(table_.Reserve(segments.size() * sizeof(Segment)));
   PAWL_RETURN_IF_ERROR(first_.Reserve(segments.size() * sizeof(uint64_t)));
-  PAWL_CUDA(MemcpyHtoD(table_.address(), segments.data(), segments.size() * sizeof(Segment)));
-  return absl::OkStatus();
+  return CopyToGpu(table_.address(), segments.data(), segments.size() * sizeof(Segment));
 }
 
 absl::Status Support::Load(const std::string& cubin, CUstream stream, const v1::GpuInfo& gpu) {
@@ -201,7 +200,7 @@ absl::StatusOr<v1::OutputError> Support::Compare(CUdeviceptr out, CUdeviceptr re
   Difference total = {};
   total.first_wrong = ~uint64_t{0};
   CUdeviceptr result = result_.address();
-  PAWL_CUDA(MemcpyHtoD(result, &total, sizeof(total)));
+  PAWL_RETURN_IF_ERROR(CopyToGpu(result, &total, sizeof(total)));
   uint32_t type = tensor.type();
   uint64_t count = tensor.elements();
   void* arguments[] = {&out, &reference, &type, &count, &absolute, &share, &result};

@@ -10,8 +10,13 @@
 namespace pawl {
 namespace {
 
-bool IsOfFew(const v1::PlanTensor& tensor) {
-  return IsCompared(tensor.role()) && IsFloat(tensor.type()) && tensor.elements() < kFewElements;
+bool HasFew(const v1::PlanTensor& tensor) { return IsFloat(tensor.type()) && tensor.elements() < kFewElements; }
+
+bool IsOfFew(const v1::Plan& plan, const v1::PlanTensor& tensor) {
+  if (!IsCompared(tensor.role()) || !IsFloat(tensor.type())) return false;
+  return HasFew(tensor) || std::any_of(plan.tensors().begin(), plan.tensors().end(), [](const v1::PlanTensor& other) {
+           return other.role() == v1::TENSOR_ROLE_INPUT && HasFew(other);
+         });
 }
 
 const v1::PlanTensor* FindTensor(const v1::Plan& plan, const std::string& name) {
@@ -47,7 +52,7 @@ bool MayBeRounding(const v1::Plan& plan, const CheckedCall& call) {
     const v1::PlanTensor* tensor = FindTensor(plan, error.tensor());
     if (tensor == nullptr) return false;
     if (WithinTolerance(error, ToleranceOf(plan, *tensor))) continue;
-    if (error.wrong() > 0 || !IsOfFew(*tensor)) return false;
+    if (error.wrong() > 0 || !IsOfFew(plan, *tensor)) return false;
     any = true;
   }
   return any;
@@ -60,7 +65,7 @@ std::vector<double> TypicalRms(const v1::Plan& plan, const std::vector<v1::Input
   for (int output = 0; output < check.errors_size() / static_cast<int>(draws.size()); ++output) {
     std::vector<double> all = OwnRms(draws, check, output);
     const v1::PlanTensor* tensor = FindTensor(plan, check.errors(output).tensor());
-    if (all.size() > 1 && tensor != nullptr && IsOfFew(*tensor)) {
+    if (all.size() > 1 && tensor != nullptr && IsOfFew(plan, *tensor)) {
       std::nth_element(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(all.size() / 2), all.end());
       all[0] = all[all.size() / 2];
     }
@@ -75,7 +80,7 @@ void RelateToTypical(const v1::Plan& plan, const std::vector<v1::InputDraw>& dra
   for (int output = 0; output < outputs; ++output) {
     const v1::PlanTensor* tensor = FindTensor(plan, check->errors(output).tensor());
     const std::vector<double> own = OwnRms(draws, *check, output);
-    if (tensor == nullptr || !IsOfFew(*tensor) || own.empty()) continue;
+    if (tensor == nullptr || !IsOfFew(plan, *tensor) || own.empty()) continue;
     for (size_t draw = 0; draw < draws.size(); ++draw) {
       const int i = static_cast<int>(draw) * outputs + output;
       const double rms = check->references(i).rms();

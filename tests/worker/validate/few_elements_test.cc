@@ -98,6 +98,25 @@ TEST_F(MayBeRoundingTest, IsNotWhereAnotherOutputIsOff) {
   EXPECT_FALSE(MayBeRounding(plan_, call_));
 }
 
+// A thousand elements gathered from a table of four have as few values.
+TEST_F(MayBeRoundingTest, IsWhereAnInputHasFewElements) {
+  call_.check.mutable_errors(1)->set_relative(1.1e-5);
+  v1::PlanTensor& table = *plan_.add_tensors();
+  table.set_name("table");
+  table.set_role(v1::TENSOR_ROLE_INPUT);
+  table.set_type(v1::DATA_TYPE_F32);
+  table.set_elements(4);
+  EXPECT_TRUE(MayBeRounding(plan_, call_));
+  call_.check.mutable_errors(1)->set_wrong(1);
+  EXPECT_FALSE(MayBeRounding(plan_, call_));
+  call_.check.mutable_errors(1)->set_wrong(0);
+  plan_.mutable_tensors(2)->set_elements(64);
+  EXPECT_FALSE(MayBeRounding(plan_, call_));
+  plan_.mutable_tensors(2)->set_elements(4);
+  plan_.mutable_tensors(2)->set_type(v1::DATA_TYPE_I32);
+  EXPECT_FALSE(MayBeRounding(plan_, call_)) << "an index, or a length";
+}
+
 TEST_F(FewElementsTest, LeavesOutputsOfManyElementsAlone) {
   plan_.mutable_tensors(0)->set_elements(64);
   for (int i = 0; i < 9; ++i) Add(100, 1e-4);

@@ -12,6 +12,9 @@ namespace {
 CudaDriver driver;
 bool loaded = false;
 
+// Apart from the others: it returns once the bytes are staged, and a stream of ours may run a kernel before they arrive.
+CUresult (*copy_to_gpu)(CUdeviceptr, const void*, size_t) = nullptr;
+
 template <typename Function>
 bool Find(void* library, const char* name, Function* function, std::string* missing) {
   *function = reinterpret_cast<Function>(dlsym(library, name));
@@ -53,7 +56,7 @@ absl::Status Load() {
   Find(library, "cuMemGetInfo_v2", &driver.MemGetInfo, &missing);
   Find(library, "cuMemcpyDtoH_v2", &driver.MemcpyDtoH, &missing);
   Find(library, "cuMemcpyDtoHAsync_v2", &driver.MemcpyDtoHAsync, &missing);
-  Find(library, "cuMemcpyHtoD_v2", &driver.MemcpyHtoD, &missing);
+  Find(library, "cuMemcpyHtoD_v2", &copy_to_gpu, &missing);
   Find(library, "cuMemcpyHtoDAsync_v2", &driver.MemcpyHtoDAsync, &missing);
   Find(library, "cuMemcpyDtoDAsync_v2", &driver.MemcpyDtoDAsync, &missing);
   Find(library, "cuMemsetD8Async", &driver.MemsetD8Async, &missing);
@@ -92,6 +95,13 @@ absl::StatusOr<const CudaDriver*> LoadCudaDriver() {
 }
 
 const CudaDriver& Cuda() { return driver; }
+
+absl::Status CopyToGpu(CUdeviceptr to, const void* from, size_t bytes) {
+  PAWL_RETURN_IF_ERROR(CudaStatus(copy_to_gpu(to, from, bytes), "MemcpyHtoD"));
+  constexpr CUstream kDefault = nullptr;
+  PAWL_CUDA(StreamSynchronize(kDefault));
+  return absl::OkStatus();
+}
 
 absl::Status CudaStatus(CUresult result, const char* what) {
   if (result == 0) return absl::OkStatus();

@@ -64,7 +64,7 @@ struct CudaLaunchConfig {
   unsigned attribute_count;
 };
 constexpr int kLimitPersistingL2 = 6;
-constexpr unsigned kStreamNonBlocking = 1;
+constexpr unsigned kStreamNonBlocking = 1;  // does not wait for the default stream
 constexpr int kCaptureRelaxed = 2;
 constexpr unsigned kHostRegisterPortable = 1, kHostRegisterDeviceMap = 2;
 
@@ -96,7 +96,6 @@ struct CudaDriver {
   CUresult (*MemGetInfo)(size_t*, size_t*);
   CUresult (*MemcpyDtoH)(void*, CUdeviceptr, size_t);
   CUresult (*MemcpyDtoHAsync)(void*, CUdeviceptr, size_t, CUstream);
-  CUresult (*MemcpyHtoD)(CUdeviceptr, const void*, size_t);
   CUresult (*MemcpyHtoDAsync)(CUdeviceptr, const void*, size_t, CUstream);
   CUresult (*MemcpyDtoDAsync)(CUdeviceptr, CUdeviceptr, size_t, CUstream);
   CUresult (*MemsetD8Async)(CUdeviceptr, unsigned char, size_t, CUstream);
@@ -141,6 +140,9 @@ inline std::string CallName(std::string_view call) { return std::string(call.sub
   do {                                                                                                     \
     if (::pawl::CUresult pawl_result = ::pawl::Cuda().call) return ::pawl::CudaStatus(pawl_result, #call); \
   } while (false)
+
+// Copies ordinary memory to the GPU, and returns when it is there.
+absl::Status CopyToGpu(CUdeviceptr to, const void* from, size_t bytes);
 
 #define PAWL_RETURN_IF_ERROR(expression)                                                \
   do {                                                                                  \
