@@ -221,7 +221,7 @@ class OutputCheck {
       // Other inputs may make an element so much larger than the rest that one step of its type exceeds the limit.
       const double share = own_rms > 0 && !tolerance.exact() ? 2 * UnitRoundoff(tensor.type()) : 0;
       PAWL_RETURN_IF_ERROR(CopyToGpu(gpu_.staging.address(), gpu_.shared.data() + call * call_bytes_ + slots_[i].offset,
-                           slots_[i].bytes));
+                                     slots_[i].bytes));
       absl::StatusOr<v1::ReferenceOutput> norm = gpu_.support.Norm(expected_[i], tensor);
       if (!norm.ok()) return norm.status();
       const bool whole = slots_[i].bytes == static_cast<uint64_t>(TensorBytes(tensor));

@@ -119,7 +119,8 @@ class Comparer {
   // After all the timed calls, one more: it must leave its inputs, guard bands, and the buffers of all other calls
   // alone. False, with the reply's failure set, if not.
   absl::StatusOr<bool> CheckUntouched();
-  // GPU time and wall clock must tell the same story; where they do not of Pawl's own kernel either, the GPU is unsteady.
+  // GPU time and wall clock must tell the same story; where they do not of Pawl's own kernel either, the GPU is
+  // unsteady.
   absl::StatusOr<bool> CheckWallClock();
   struct TwoTimes {
     double gpu_us = 0, wall_us = 0;

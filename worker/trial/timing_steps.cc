@@ -85,6 +85,7 @@ bool BlamesVariant(v1::Check check) {
     case v1::CHECK_UNTOUCHED:
     case v1::CHECK_INPUT_CHANGED:
     case v1::CHECK_FAULT:
+    case v1::CHECK_WALL_CLOCK:
       return true;
     default:
       return false;

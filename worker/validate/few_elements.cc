@@ -10,13 +10,16 @@
 namespace pawl {
 namespace {
 
-bool HasFew(const v1::PlanTensor& tensor) { return IsFloat(tensor.type()) && tensor.elements() < kFewElements; }
+bool HasFew(const v1::PlanTensor& tensor) { return tensor.elements() < kFewElements; }
 
 bool IsOfFew(const v1::Plan& plan, const v1::PlanTensor& tensor) {
   if (!IsCompared(tensor.role()) || !IsFloat(tensor.type())) return false;
-  return HasFew(tensor) || std::any_of(plan.tensors().begin(), plan.tensors().end(), [](const v1::PlanTensor& other) {
-           return other.role() == v1::TENSOR_ROLE_INPUT && HasFew(other);
-         });
+  std::vector<const v1::PlanTensor*> inputs;
+  for (const v1::PlanTensor& other : plan.tensors()) {
+    if (IsFilled(other.role()) && IsFloat(other.type())) inputs.push_back(&other);
+  }
+  const auto has_few = [](const v1::PlanTensor* input) { return HasFew(*input); };
+  return HasFew(tensor) || (!inputs.empty() && std::all_of(inputs.begin(), inputs.end(), has_few));
 }
 
 const v1::PlanTensor* FindTensor(const v1::Plan& plan, const std::string& name) {

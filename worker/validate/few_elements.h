@@ -10,8 +10,8 @@
 namespace pawl {
 
 // An output of fewer values may happen to be small as a whole, as a single sum whose terms cancel: rounding is then no
-// small part of it, and its norm says little. So may a larger one that is made of an input of fewer values, as elements
-// gathered from a table of four are.
+// small part of it, and its norm says little. So may a larger one where no input of floats has more values, as elements
+// gathered from a table of four.
 inline constexpr int64_t kFewElements = 64;
 // So many draws in a row must be off in nothing but the norm of such an output.
 inline constexpr int kRoundingTries = 4;

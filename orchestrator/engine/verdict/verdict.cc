@@ -439,6 +439,13 @@ v1::Iteration Judged(const CampaignState& campaign, const v1::TrialPlanned& plan
   SetSizes(campaign, result, planned, rule, &iteration);
   // A comparison that stopped early has no time at the size that stands for all, but it has others.
   const bool timed_elsewhere = planned.has_parent() && iteration.time_us() == 0 && iteration.sizes_size() > 0;
+  if (planned.has_parent() && iteration.time_us() == 0 && result.discarded() >= rule.max_discarded) {
+    *iteration.mutable_interval() = CompareSamples(campaign, result, planned, rule);
+    iteration.set_comparison(v1::UNCLEAR);
+    iteration.set_verdict(v1::REVERTED);
+    iteration.set_reason(iteration.interval().reason());
+    return iteration;
+  }
   if ((!(iteration.time_us() > 0) && !timed_elsewhere) || !std::isfinite(iteration.time_us())) {
     iteration.set_verdict(v1::REJECTED);
     iteration.set_reason("the worker sent no time");

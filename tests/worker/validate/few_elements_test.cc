@@ -99,7 +99,7 @@ TEST_F(MayBeRoundingTest, IsNotWhereAnotherOutputIsOff) {
 }
 
 // A thousand elements gathered from a table of four have as few values.
-TEST_F(MayBeRoundingTest, IsWhereAnInputHasFewElements) {
+TEST_F(MayBeRoundingTest, IsWhereNoInputHasManyElements) {
   call_.check.mutable_errors(1)->set_relative(1.1e-5);
   v1::PlanTensor& table = *plan_.add_tensors();
   table.set_name("table");
@@ -110,11 +110,13 @@ TEST_F(MayBeRoundingTest, IsWhereAnInputHasFewElements) {
   call_.check.mutable_errors(1)->set_wrong(1);
   EXPECT_FALSE(MayBeRounding(plan_, call_));
   call_.check.mutable_errors(1)->set_wrong(0);
-  plan_.mutable_tensors(2)->set_elements(64);
-  EXPECT_FALSE(MayBeRounding(plan_, call_));
-  plan_.mutable_tensors(2)->set_elements(4);
   plan_.mutable_tensors(2)->set_type(v1::DATA_TYPE_I32);
-  EXPECT_FALSE(MayBeRounding(plan_, call_)) << "an index, or a length";
+  EXPECT_FALSE(MayBeRounding(plan_, call_)) << "made of no floats";
+  plan_.mutable_tensors(2)->set_type(v1::DATA_TYPE_F32);
+  v1::PlanTensor& rows = *plan_.add_tensors();
+  rows = plan_.tensors(2);
+  rows.set_elements(64);
+  EXPECT_FALSE(MayBeRounding(plan_, call_)) << "the table may be a scale";
 }
 
 TEST_F(FewElementsTest, LeavesOutputsOfManyElementsAlone) {

@@ -12,7 +12,8 @@ namespace {
 CudaDriver driver;
 bool loaded = false;
 
-// Apart from the others: it returns once the bytes are staged, and a stream of ours may run a kernel before they arrive.
+// Apart from the others: it returns once the bytes are staged, and a stream of ours may run a kernel before they
+// arrive.
 CUresult (*copy_to_gpu)(CUdeviceptr, const void*, size_t) = nullptr;
 
 template <typename Function>

@@ -140,6 +140,23 @@ TEST_F(JudgeTest, DoesNotKeepWhenTheGpuWasUnsteady) {
   EXPECT_EQ(iteration.reason(), "Unclear: 10 pairs were discarded: the SM clock changed; an uncorrected ECC error");
 }
 
+// No pair was left to take a time from: the GPU's fault, not the variant's.
+TEST_F(JudgeTest, DoesNotRejectWhatAnUnsteadyGpuLeftNoPairsOf) {
+  v1::TrialResult result = Measured(100, 80);
+  result.clear_pairs();
+  for (const auto set : {&v1::TrialResult::set_warm_us, &v1::TrialResult::set_cold_us,
+                         &v1::TrialResult::set_parent_warm_us, &v1::TrialResult::set_parent_cold_us}) {
+    (result.*set)(0);
+  }
+  EXPECT_EQ(Judged(result).verdict(), v1::REJECTED) << "a worker that says nothing";
+  result.set_discarded(10);
+  result.add_disturbances("Pawl's own kernel took longer at times");
+  const v1::Iteration iteration = Judged(result);
+  EXPECT_EQ(iteration.verdict(), v1::REVERTED);
+  EXPECT_EQ(iteration.comparison(), v1::UNCLEAR);
+  EXPECT_EQ(iteration.reason(), "Unclear: 10 pairs were discarded: Pawl's own kernel took longer at times");
+}
+
 TEST_F(JudgeTest, RevertsWhatIsTheSameOrSlower) {
   EXPECT_EQ(Judged(Measured(100, 100)).comparison(), v1::SAME);
   EXPECT_EQ(Judged(Measured(100, 100)).verdict(), v1::REVERTED);
