@@ -156,7 +156,9 @@ class OutputCheck {
     Append(&segments, arena.InOuts(at, 0, *draw_, *sources));
     SegmentTable table;
     PAWL_RETURN_IF_ERROR(table.Set(segments));
-    return gpu_.support.Fill(table, key_, draw_->call());
+    PAWL_RETURN_IF_ERROR(gpu_.support.Fill(table, key_, draw_->call()));
+    PAWL_CUDA(StreamSynchronize(gpu_.stream));  // it reads the table
+    return absl::OkStatus();
   }
 
   absl::Status Call(const Arena& arena, CUdeviceptr at) {

@@ -96,7 +96,9 @@ absl::Status JobItem::ReadParts() {
 absl::Status JobItem::FillHere(const std::vector<Segment>& segments) {
   SegmentTable table;
   PAWL_RETURN_IF_ERROR(table.Set(segments));
-  return gpu_.support.Fill(table, RandomKey());
+  PAWL_RETURN_IF_ERROR(gpu_.support.Fill(table, RandomKey()));
+  PAWL_CUDA(StreamSynchronize(gpu_.stream));  // it reads the table
+  return absl::OkStatus();
 }
 
 absl::Status JobItem::FillThroughHost(std::vector<Segment> segments) {
