@@ -7,6 +7,7 @@
 #include "absl/strings/str_join.h"
 #include "base/hash/hash.h"
 #include "google/protobuf/util/message_differencer.h"
+#include "kernels/data_type.h"
 #include "kernels/hidden_sizes.h"
 #include "kernels/plan.h"
 #include "kernels/read/implementation.h"
@@ -89,10 +90,37 @@ std::shared_ptr<const v1::Bundle> WithSource(std::shared_ptr<const v1::Bundle> b
   return patched;
 }
 
-std::vector<size_t> PlacesToSanitize(size_t small) {
-  std::vector<size_t> places(small);
+int64_t ContractBytes(const v1::Plan& plan) {
+  int64_t bytes = 0;
+  for (const v1::PlanTensor& tensor : plan.tensors()) {
+    if (tensor.role() != v1::TENSOR_ROLE_SCRATCH) bytes += TensorBytes(tensor);
+  }
+  return bytes;
+}
+
+std::vector<int64_t> BytesOf(const std::vector<BuiltSize>& sizes, size_t small) {
+  std::vector<int64_t> bytes;
+  for (size_t i = 0; i < small; ++i) bytes.push_back(ContractBytes(sizes[i].plan));
+  return bytes;
+}
+
+std::vector<size_t> PlacesToSanitize(const std::vector<int64_t>& small_bytes, HiddenToSanitize hidden) {
+  std::vector<size_t> places(small_bytes.size());
   std::iota(places.begin(), places.end(), size_t{0});
+  if (hidden == HiddenToSanitize::kSmaller) {
+    for (const size_t larger : LargerHidden(small_bytes)) std::erase(places, larger);
+  }
   while (places.size() > kMostToSanitize) places.erase(places.begin() + SecretSeed() % (places.size() - 1));
+  return places;
+}
+
+std::vector<size_t> LargerHidden(const std::vector<int64_t>& small_bytes) {
+  if (small_bytes.size() <= kMostToSanitize) return {};
+  const size_t hidden = small_bytes.size() - 1;  // the last is of the ladder
+  std::vector<size_t> places(hidden);
+  std::iota(places.begin(), places.end(), size_t{0});
+  std::stable_sort(places.begin(), places.end(), [&](size_t a, size_t b) { return small_bytes[a] < small_bytes[b]; });
+  places.erase(places.begin(), places.begin() + static_cast<std::ptrdiff_t>(std::max(kMostToSanitize - 1, hidden / 2)));
   return places;
 }
 
@@ -178,7 +206,10 @@ absl::StatusOr<std::unique_ptr<TrialBuild>> TrialBuilder::Build(const v1::Trial&
                {*build->candidate.Find(each.size)});
     }
     std::vector<BuiltSize> small;
-    for (const size_t place : PlacesToSanitize(build->small)) small.push_back(build->candidate.sizes[place]);
+    const std::vector<int64_t> bytes = BytesOf(build->candidate.sizes, build->small);
+    for (const size_t place : PlacesToSanitize(bytes, HiddenToSanitize::kSmaller)) {
+      small.push_back(build->candidate.sizes[place]);
+    }
     Remember(KeyOf(*build->bundle, trial.variant(), kForSanitizer, trial.bundle_hash()), std::move(small));
     if (stopped()) return absl::CancelledError("stopped");
     const std::shared_ptr<const v1::Bundle> before = WithSource(bundle, trial.parent_patched_source());
@@ -304,8 +335,13 @@ absl::Status TrialBuilder::BuildUnsanitized(const std::shared_ptr<const v1::Bund
     std::vector<BuiltSize> small = Recall(key);
     if (small.empty()) {
       const SizesToValidate sizes = FirstSizes(*own, kept.variant(), build->sizes);
+      std::vector<int64_t> bytes;
+      for (size_t i = 0; i < sizes.small; ++i) {
+        const absl::StatusOr<v1::Plan> plan = MakePlan(*own, kept.variant(), sizes.all[i], device_.gpu());
+        bytes.push_back(plan.ok() ? ContractBytes(*plan) : 0);  // the build says what is wrong with it
+      }
       std::vector<v1::Size> at;
-      for (const size_t place : PlacesToSanitize(sizes.small)) at.push_back(sizes.all[place]);
+      for (const size_t place : PlacesToSanitize(bytes, HiddenToSanitize::kSmaller)) at.push_back(sizes.all[place]);
       absl::StatusOr<BuiltVariant> built =
           BuildVariant(device_.builder(), *own, kept.variant(), at, device_.gpu(), stopped);
       if (!built.ok()) return built.status();

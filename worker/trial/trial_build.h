@@ -132,8 +132,18 @@ int CountSteps(const v1::Trial& trial, const v1::Bundle& bundle);
 // call, and where inputs repeat it can hold their results.
 std::optional<v1::Failure> HeapThatRemembers(const v1::Bundle& bundle, const BuiltVariant& built);
 
-// Of so many small sizes, hidden ones first, those that compute-sanitizer runs at, by their places: the tools are slow.
-std::vector<size_t> PlacesToSanitize(size_t small);
+// What the tensors of a plan take, without scratch, which a candidate may make as large as it likes.
+int64_t ContractBytes(const v1::Plan& plan);
+
+// The tools of compute-sanitizer are slow: they run at some of the small sizes, the hidden ones of which come first.
+// Given what each takes, these are their places. `kSmaller`: from the half that takes less. That is enough until the
+// end, where the winner meets the other half.
+enum class HiddenToSanitize { kAny, kSmaller };
+std::vector<size_t> PlacesToSanitize(const std::vector<int64_t>& small_bytes, HiddenToSanitize hidden);
+// That other half, the one that takes least first.
+std::vector<size_t> LargerHidden(const std::vector<int64_t>& small_bytes);
+// Of so many of its sizes.
+std::vector<int64_t> BytesOf(const std::vector<BuiltSize>& sizes, size_t small);
 
 // The bundle with other device code; the same bundle when there is none.
 std::shared_ptr<const v1::Bundle> WithSource(std::shared_ptr<const v1::Bundle> bundle, const std::string& source);

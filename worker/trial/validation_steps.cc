@@ -31,15 +31,6 @@ bool Sanitizes(TrialRun& run) {
   return !left_out && run.device.has_sanitizer();
 }
 
-// Without scratch, which a candidate may make as large as it likes.
-int64_t ContractBytes(const v1::Plan& plan) {
-  int64_t bytes = 0;
-  for (const v1::PlanTensor& tensor : plan.tensors()) {
-    if (tensor.role() != v1::TENSOR_ROLE_SCRATCH) bytes += TensorBytes(tensor);
-  }
-  return bytes;
-}
-
 // Of all its sizes.
 int64_t InputBytes(const std::vector<BuiltSize>& sizes) {
   int64_t bytes = 0;
@@ -281,7 +272,10 @@ absl::Status BeginSanitizing(TrialRun& run) {
   const StageWatch watch(run, v1::STAGE_VALIDATE);
   if (!Sanitizes(run)) return absl::OkStatus();
   std::vector<const BuiltSize*> small;
-  for (const size_t place : PlacesToSanitize(run.build.small)) small.push_back(&run.build.candidate.sizes[place]);
+  const std::vector<int64_t> bytes = BytesOf(run.build.candidate.sizes, run.build.small);
+  for (const size_t place : PlacesToSanitize(bytes, HiddenToSanitize::kAny)) {
+    small.push_back(&run.build.candidate.sizes[place]);
+  }
   absl::StatusOr<std::unique_ptr<SanitizerRun>> sanitizer = run.device.StartSanitizing(small, SanitizerTools::kAll);
   if (!sanitizer.ok()) return sanitizer.status();
   run.sanitizer = *std::move(sanitizer);
@@ -375,45 +369,66 @@ absl::Status SanitizeLargeSizes(TrialRun& run) {
   run.device.runner().EndSpare();  // the tools need memory
   run.Report(v1::STAGE_VALIDATE, "compute-sanitizer at large sizes");
   if (!run.device.has_sanitizer()) return absl::OkStatus();  // the small sizes say so
-  // All tools have seen the smallest size of the ladder.
-  std::vector<const BuiltSize*> between;
+  // All tools have seen the smallest size of the ladder, and some of the hidden ones that take less than others.
+  std::vector<const BuiltSize*> hidden, between;
+  for (const size_t place : LargerHidden(BytesOf(run.build.candidate.sizes, run.build.small))) {
+    hidden.push_back(&run.build.candidate.sizes[place]);
+  }
+  size_t unseen = hidden.size();  // by racecheck and initcheck
+  between = hidden;
   for (const v1::Size& size : run.bundle.sizes()) {
     const BuiltSize* built = run.build.candidate.Find(size.name());
-    const bool smallest = &size == &run.bundle.sizes(0);
-    if (!smallest && built != nullptr && ContractBytes(built->plan) <= kSlowToolsBytes) between.push_back(built);
+    if (&size == &run.bundle.sizes(0)) continue;
+    ++unseen;
+    if (built != nullptr) between.push_back(built);
   }
-  std::unique_ptr<SanitizerRun> slow;
-  if (!between.empty()) {
-    absl::StatusOr<std::unique_ptr<SanitizerRun>> started =
-        run.device.StartSanitizing(between, SanitizerTools::kRaceAndInit);
-    if (!started.ok()) return started.status();
-    slow = *std::move(started);
-  }
-  for (const SizeWeight& size : run.sizes()) {
-    absl::StatusOr<std::unique_ptr<SanitizerRun>> started =
-        run.device.StartSanitizing({run.build.candidate.Find(size.size)}, SanitizerTools::kMemcheck);
-    if (!started.ok()) return started.status();
-    const absl::StatusOr<Sanitizing> memcheck = (*started)->Wait();
-    if (absl::IsDeadlineExceeded(memcheck.status())) {
-      run.Note(absl::StrCat(memcheck.status().message(), " at ", size.size));
-      continue;
+  std::erase_if(between, [](const BuiltSize* built) { return ContractBytes(built->plan) > kSlowToolsBytes; });
+  std::stable_sort(between.begin(), between.end(), [](const BuiltSize* a, const BuiltSize* b) {
+    return ContractBytes(a->plan) < ContractBytes(b->plan);
+  });
+  const auto start = [&](const std::vector<const BuiltSize*>& sizes,
+                         SanitizerTools tools) -> absl::StatusOr<std::unique_ptr<SanitizerRun>> {
+    if (sizes.empty()) return nullptr;
+    return run.device.StartSanitizing(sizes, tools);
+  };
+  const absl::StatusOr<std::unique_ptr<SanitizerRun>> slow = start(between, SanitizerTools::kRaceAndInit);
+  if (!slow.ok()) return slow.status();
+  const absl::StatusOr<std::unique_ptr<SanitizerRun>> at_hidden = start(hidden, SanitizerTools::kMemcheck);
+  if (!at_hidden.ok()) return at_hidden.status();
+  // False: what it found, or its own trouble, is the end of this step.
+  const auto passes = [&](SanitizerRun& memcheck, const std::string& size) -> absl::StatusOr<bool> {
+    const absl::StatusOr<Sanitizing> end = memcheck.Wait();
+    if (absl::IsDeadlineExceeded(end.status())) {
+      run.Note(absl::StrCat(end.status().message(), " at ", size));
+      return true;
     }
-    if (!memcheck.ok()) return memcheck.status();
-    if (!memcheck->failure) continue;
-    v1::Failure failure = *memcheck->failure;
-    failure.set_size(size.size);
+    if (!end.ok()) return end.status();
+    if (!end->failure) return true;
+    v1::Failure failure = *end->failure;
+    failure.set_size(size);
     run.Fail(failure);
-    return absl::OkStatus();
+    return false;
+  };
+  for (const SizeWeight& size : run.sizes()) {
+    const absl::StatusOr<std::unique_ptr<SanitizerRun>> memcheck =
+        start({run.build.candidate.Find(size.size)}, SanitizerTools::kMemcheck);
+    if (!memcheck.ok()) return memcheck.status();
+    const absl::StatusOr<bool> passed = passes(**memcheck, size.size);
+    if (!passed.ok() || !*passed) return passed.status();
+  }
+  if (*at_hidden != nullptr) {
+    const absl::StatusOr<bool> passed = passes(**at_hidden, hidden.size() == 1 ? hidden[0]->plan.size() : "hidden sizes");
+    if (!passed.ok() || !*passed) return passed.status();
   }
   absl::StatusOr<Sanitizing> slow_tools = Sanitizing();
-  if (slow != nullptr) slow_tools = slow->Wait();
+  if (*slow != nullptr) slow_tools = (*slow)->Wait();
   if (!slow_tools.ok()) return slow_tools.status();
   if (slow_tools->failure) {
     if (between.size() == 1) slow_tools->failure->set_size(between[0]->plan.size());
     run.Fail(*slow_tools->failure);
     return absl::OkStatus();
   }
-  if (const size_t called = slow_tools->called; called < static_cast<size_t>(run.bundle.sizes_size() - 1)) {
+  if (const size_t called = slow_tools->called; called < unseen) {
     const std::string& largest = called == 0 ? run.bundle.sizes(0).name() : between[called - 1]->plan.size();
     run.Note(absl::StrCat("racecheck and initcheck ran up to ", largest, ": they are too slow for larger sizes"));
   }
