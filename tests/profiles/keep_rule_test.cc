@@ -152,6 +152,18 @@ KeepRule SureRule() {
   return rule;
 }
 
+// A kernel that guesses, and begins again where the guess was wrong: it is right, and slow with some inputs.
+TEST(Compare, CountsTheTimeOfPairsThatAreFarSlowerThanOthers) {
+  PairBatch process = Pairs(1.0, 0.002, 36);  // twice as fast
+  process.log_ratios[7] = process.log_ratios[23] = 0;  // as fast as its parent with some
+  EXPECT_EQ(Judged({process, process}).result(), v1::FASTER);
+  process.log_ratios[7] = process.log_ratios[23] = std::log(1.0 / 10);  // 34 times 0.5 and 2 times 10, for 36 times 1
+  const v1::Comparison slow = Judged({process, process});
+  EXPECT_GT(slow.lower(), std::log1p(0.01)) << "its logarithms say that it is faster";
+  EXPECT_EQ(slow.result(), v1::UNCLEAR) << slow.reason();
+  EXPECT_THAT(slow.reason(), HasSubstr("some pairs took far longer than others: over the time of all it is -2.70 %"));
+}
+
 TEST(FewPairs, AreEnoughForWhatIsMuchSlowerOnlyAndWhereTheRuleAllowsIt) {
   const v1::Comparison c = Judged({Pairs(-0.2, 0.002, 2)}, SureRule());
   EXPECT_EQ(c.result(), v1::SLOWER);

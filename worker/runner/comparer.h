@@ -18,7 +18,7 @@ namespace pawl {
 
 // What is done around timed calls: the order of fills, what they leave in the caches. To be raised with every change
 // of that: times before and after it differ by some percent, which is no bias of a candidate's (profiles/seat_rule.h).
-inline constexpr int kTimingProtocol = 5;
+inline constexpr int kTimingProtocol = 6;
 
 // Times candidate against parent in one process on the same buffers, in blocks ABBA or BAAB; with a witness, in blocks
 // such as AWBBWA, in any order.
@@ -108,6 +108,8 @@ class Comparer {
   absl::StatusOr<bool> ReplayBriefly(Side& side, v1::TimingMode mode);
   // The calls of brief_ that are made, once everything is ready for them.
   absl::Status CallBriefly(Side& side, bool cold);
+  // Of what the setup launches wrote, which calls must leave alone; 0: there are none.
+  absl::StatusOr<uint64_t> DigestOfSetup();
   // Calls once more with the same inputs. False: it gave other bits; the reply says so. Only of the candidate.
   absl::StatusOr<bool> GivesSameBits(Side& side, int set, const Key& key, bool cold);
   absl::StatusOr<uint64_t> DigestOf(const Side& side, int set);
@@ -130,7 +132,7 @@ class Comparer {
 
   // Candidate and parent in the order of their seats, the witness anywhere.
   std::vector<Side*> Seated();
-  bool has_brief() const { return calls_ > 1 || request_.others_size() > 0; }
+  bool has_brief() const { return calls_ > 1 || request_.others_size() > 0 || setup_ != nullptr; }
   bool has_witness() const { return !request_.witness().empty(); }
   // What a fill queues beside its kernel may take the host longer than the GPU holds: setup launches and copies.
   bool fills_early() const {
@@ -150,7 +152,7 @@ class Comparer {
   std::vector<PlacementStyle> styles_;  // that come next, so that all come equally often
   bool large_ = false;                  // a module takes much memory
   int local_bytes_ = 0;                 // of a thread, the most of all sides
-  bool inputs_repeat_ = false;          // some come from a pool or a file
+  bool inputs_repeat_ = false;          // some are the same in several calls: of a pool, a file, static, or no chance
   bool has_static_ = false;             // tensors that all calls share
   // A call leaves global variables changed, which the next one would find: each is timed by itself, and finds them as
   // the first one does.
