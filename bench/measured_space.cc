@@ -72,6 +72,7 @@ v1::TrialResult MeasuredSpace::Measure(const Entry& candidate, const Entry* pare
   const auto us = [&](const Entry& entry) { return kBestUs * std::exp(best - entry.log_speed); };
   result.set_warm_us(us(candidate));
   result.set_cold_us(us(candidate));
+  result.set_checked_to_keep(true);
   bool faster = parent == nullptr;
   if (parent != nullptr) {
     result.set_parent_warm_us(us(*parent));

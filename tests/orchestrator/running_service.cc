@@ -37,7 +37,7 @@ std::string RunningService::Submit() {
 
 void RunningService::Register(const std::string& name) {
   auto request = Made<v1::RegisterWorkerRequest>(
-      "instance: 'one' version: '1' protocol: WORKER_PROTOCOL_3 device { kind: DEVICE_KIND_CUDA label: 'NVIDIA H200' "
+      "instance: 'one' version: '1' protocol: WORKER_PROTOCOL_4 device { kind: DEVICE_KIND_CUDA label: 'NVIDIA H200' "
       "gpu { name: 'NVIDIA H200' } "
       "}");
   request.set_name(name);

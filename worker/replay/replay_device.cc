@@ -285,6 +285,7 @@ void ReplayDevice::Measure(const Prepared& prepared, TrialOutcome* outcome) cons
   }
   result->set_profiled(profiled && record.has_evidence() && !record.evidence().partial());
   if (profiled) result->set_notes("a recording has no runs of compute-sanitizer");
+  result->set_checked_to_keep(trial.has_parent() && profiled);  // when it was recorded
   if (trial.has_parent()) outcome->comparison = timed->comparison;
 }
 

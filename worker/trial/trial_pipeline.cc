@@ -69,10 +69,16 @@ bool GrewContext(const TrialRun& run) {
                      [](const v1::ResourceUse& use) { return use.local_bytes() > kLargeStack; });
 }
 
+// What a wrong candidate wrote where it should not have may be Pawl's own code, or what the next trial is checked with.
+bool FailedOnGpu(TrialRun& run) {
+  const v1::Stage stage = run.result().failure().stage();
+  return run.failed() && (stage == v1::STAGE_VALIDATE || stage == v1::STAGE_MEASURE);
+}
+
 // Nothing of a trial stays in the GPU's memory.
 void Clear(TrialRun& run) {
   run.sanitizer.reset();
-  if (GrewContext(run)) {
+  if (GrewContext(run) || FailedOnGpu(run)) {
     run.device.runner().Restart();
   } else {
     run.device.runner().UnloadAll();
@@ -109,6 +115,7 @@ absl::Status RunAgainstParent(TrialRun& run) {
   } else if (!run.build.trial.step()) {  // a step of an expedition is not kept by its own trial
     status = RunSteps(run, {OpenSpare, ValidateAgain, SanitizeLater});
   }
+  if (status.ok() && !run.failed() && !run.build.trial.step()) run.result().set_checked_to_keep(true);
   // The end of an expedition was profiled as a step.
   if (!status.ok() || purpose == v1::TRIAL_PURPOSE_END) return status;
   return RunSteps(run, {ProfileCandidate});

@@ -14,12 +14,20 @@ bool HasFew(const v1::PlanTensor& tensor) { return tensor.elements() < kFewEleme
 
 bool IsOfFew(const v1::Plan& plan, const v1::PlanTensor& tensor) {
   if (!IsCompared(tensor.role()) || !IsFloat(tensor.type())) return false;
-  std::vector<const v1::PlanTensor*> inputs;
+  if (HasFew(tensor)) return true;
+  int64_t largest_table = 0;
   for (const v1::PlanTensor& other : plan.tensors()) {
-    if (IsFilled(other.role()) && IsFloat(other.type())) inputs.push_back(&other);
+    if (!IsFilled(other.role()) || !IsFloat(other.type())) continue;
+    if (!HasFew(other)) return false;
+    largest_table = std::max(largest_table, other.elements());
   }
-  const auto has_few = [](const v1::PlanTensor* input) { return HasFew(*input); };
-  return HasFew(tensor) || (!inputs.empty() && std::all_of(inputs.begin(), inputs.end(), has_few));
+  // Integers that are no index into one of these are values themselves.
+  const auto is_index = [&](const v1::PlanTensor& input) {
+    return input.has_low() && input.low() >= 0 && input.high() < static_cast<double>(largest_table);
+  };
+  return largest_table > 0 && std::all_of(plan.tensors().begin(), plan.tensors().end(), [&](const auto& input) {
+    return !IsFilled(input.role()) || IsFloat(input.type()) || HasFew(input) || is_index(input);
+  });
 }
 
 const v1::PlanTensor* FindTensor(const v1::Plan& plan, const std::string& name) {

@@ -31,6 +31,7 @@ v1::TrialResult ResultOf(const CampaignState& campaign, const v1::TrialPlanned& 
   result.set_parent_cold_us(kParentUs);
   result.set_warm_us(kParentUs * std::exp(-log_ratio));
   result.set_cold_us(result.warm_us());
+  result.set_checked_to_keep(true);
   const std::vector<SizeWeight>& sizes = campaign.goal_sizes();
   for (const int process : {0, 1}) {
     if (process > 0 && log_ratio < 0) break;

@@ -183,11 +183,12 @@ class Ranker {
       const std::optional<Point>& point = known[static_cast<size_t>(&iteration - campaign_.iterations().data())];
       if (!point || campaign_.IsUnknown(iteration)) continue;
       tried_[&*point] = iteration.number();
+      const bool valid = campaign_.IsMeasured(iteration);
+      if (!valid && iteration.verdict() == v1::REVERTED) continue;  // an unsteady GPU left no time of it
       double seconds = 0;
       for (const v1::StageTime& stage : iteration.stages()) seconds += stage.seconds();
       // One with its parent's code was built and not measured: it does not say what a trial costs.
       if (&campaign_.CodeOf(iteration) != &iteration && iteration.interval().pairs() == 0) seconds = 0;
-      const bool valid = campaign_.IsMeasured(iteration);
       outcomes_.push_back({&*point, valid ? 1.0 : 0.0, seconds});
       if (valid) observations_.push_back({*point, LogOf(iteration), VarianceOf(iteration.interval())});
     }

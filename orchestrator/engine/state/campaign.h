@@ -149,7 +149,7 @@ class CampaignState {
   }
   // It passed every check in another leg, and was not timed at all sizes of this one.
   bool IsUnknown(const v1::Iteration& iteration) const {
-    return !WasRejected(iteration) && !iteration.untried() && !(SpeedupOf(iteration) > 0);
+    return iteration.leg() != leg_ && !WasRejected(iteration) && !iteration.untried() && !(SpeedupOf(iteration) > 0);
   }
   // The iteration whose machine code and launches it has at all sizes of this leg, as a worker found that built both.
   // What was measured of that one counts for it. Itself: none is known.

@@ -28,9 +28,20 @@ v1::Comparison CompareSamples(const CampaignState& campaign, const v1::TrialResu
   v1::Comparison comparison = CompareSizes(sizes, planned.noise(), rule);
   const auto timed =
       std::count_if(sizes.begin(), sizes.end(), [](const SizePairs& size) { return !size.processes.empty(); });
+  comparison.set_discarded(result.discarded() + result.confirming_discarded());  // also where no pair was left
   if (comparison.discarded() >= rule.max_discarded * std::max<int64_t>(1, timed) && !result.disturbances().empty()) {
     comparison.set_reason(absl::StrCat("Unclear: ", comparison.discarded(),
                                        " pairs were discarded: ", absl::StrJoin(result.disturbances(), "; ")));
+  }
+  // A worker that lacks pairs of a process has not found it faster, and has left out what comes before a keep.
+  const bool step = planned.purpose() == v1::TRIAL_PURPOSE_ITERATION && planned.expedition();
+  const bool to_keep = (planned.purpose() == v1::TRIAL_PURPOSE_ITERATION && !step) ||
+                       planned.purpose() == v1::TRIAL_PURPOSE_END;
+  if (to_keep && comparison.result() == v1::FASTER && !result.checked_to_keep()) {
+    comparison.set_result(v1::UNCLEAR);
+    comparison.set_reason(absl::StrCat("Unclear: the worker could not confirm it, and left out the checks before a keep",
+                                       result.disturbances().empty() ? "" : ": ",
+                                       absl::StrJoin(result.disturbances(), "; ")));
   }
   return comparison;
 }
@@ -331,6 +342,18 @@ void JudgeSameCode(const CampaignState& campaign, const v1::Iteration& parent, v
   }
 }
 
+// The GPU left nothing that a verdict could follow from.
+void JudgeUnsteady(const std::string& reason, const v1::TrialResult& result, const Gates& gates,
+                   v1::Iteration* iteration) {
+  FailGate(iteration, gates.For(v1::CHECK_UNSTEADY), 0, reason);
+  iteration->set_verdict(v1::REVERTED);
+  iteration->set_comparison(v1::UNCLEAR);
+  iteration->set_reason(reason);
+  iteration->mutable_interval()->set_result(v1::UNCLEAR);
+  iteration->mutable_interval()->set_reason(reason);
+  iteration->mutable_interval()->set_discarded(result.discarded() + result.confirming_discarded());
+}
+
 // What iteration 0 timed of the baseline, at those sizes at which it was not timed beside the best.
 void SetBaselines(const CampaignState& campaign, v1::TotalGain* total) {
   if (Cold(campaign.bundle())) return;
@@ -414,6 +437,11 @@ v1::Iteration Judged(const CampaignState& campaign, const v1::TrialPlanned& plan
     iteration.set_notes(absl::StrCat(result.notes(), result.notes().empty() ? "" : "; ",
                                      "the baseline failed: ", result.baseline_error()));
   }
+  // Which is not the variant's fault.
+  if (planned.has_parent() && result.failure().check() == v1::CHECK_UNSTEADY) {
+    JudgeUnsteady(absl::StrCat("Unclear: ", result.failure().message()), result, gates, &iteration);
+    return iteration;
+  }
   if (result.has_failure()) {
     iteration.set_verdict(v1::REJECTED);
     *iteration.mutable_failure() = result.failure();
@@ -439,11 +467,9 @@ v1::Iteration Judged(const CampaignState& campaign, const v1::TrialPlanned& plan
   SetSizes(campaign, result, planned, rule, &iteration);
   // A comparison that stopped early has no time at the size that stands for all, but it has others.
   const bool timed_elsewhere = planned.has_parent() && iteration.time_us() == 0 && iteration.sizes_size() > 0;
-  if (planned.has_parent() && iteration.time_us() == 0 && result.discarded() >= rule.max_discarded) {
-    *iteration.mutable_interval() = CompareSamples(campaign, result, planned, rule);
-    iteration.set_comparison(v1::UNCLEAR);
-    iteration.set_verdict(v1::REVERTED);
-    iteration.set_reason(iteration.interval().reason());
+  const bool untimed = planned.has_parent() && iteration.time_us() == 0 && !timed_elsewhere;
+  if (untimed && result.discarded() >= rule.max_discarded) {
+    JudgeUnsteady(CompareSamples(campaign, result, planned, rule).reason(), result, gates, &iteration);
     return iteration;
   }
   if ((!(iteration.time_us() > 0) && !timed_elsewhere) || !std::isfinite(iteration.time_us())) {
@@ -639,9 +665,11 @@ v1::RevisedIteration JudgeEnd(const CampaignState& campaign, const v1::TrialPlan
     return slowed;
   }
 
-  v1::RevisedIteration revised = UncomparedEnd(campaign, planned, "");
   const KeepRule rule = KeepRuleOf(campaign.summary().spec().keep());
-  *revised.mutable_over_best() = CompareSamples(campaign, result, planned, rule);
+  const v1::Comparison compared = CompareSamples(campaign, result, planned, rule);
+  if (compared.pairs() == 0) return UncomparedEnd(campaign, planned, compared.reason());
+  v1::RevisedIteration revised = UncomparedEnd(campaign, planned, "");
+  *revised.mutable_over_best() = compared;
   const v1::Comparison& interval = revised.over_best();
   beside.set_verdict(interval.result() == v1::FASTER && best.verdict() == v1::KEPT ? v1::KEPT : v1::REVERTED);
   beside.clear_sizes();

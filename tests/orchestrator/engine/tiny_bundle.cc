@@ -99,6 +99,7 @@ v1::TrialResult Measured(double parent_us, double candidate_us) {
   result.set_parent_cold_us(2 * parent_us);
   AddPairs(result.mutable_pairs(), parent_us, candidate_us, 12);
   if (candidate_us < parent_us) AddPairs(result.mutable_confirming_pairs(), parent_us, candidate_us, 12, 1);
+  result.set_checked_to_keep(candidate_us < parent_us);
   return result;
 }
 

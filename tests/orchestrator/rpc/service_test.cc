@@ -246,7 +246,7 @@ class WorkerServiceTest : public CampaignServiceTest {
 TEST_F(WorkerServiceTest, Registers) {
   service_.Register("workers/a");
   auto request = Made<v1::RegisterWorkerRequest>(
-      "name: 'workers/a' instance: 'two' protocol: WORKER_PROTOCOL_3 device { kind: DEVICE_KIND_CUDA label: 'NVIDIA "
+      "name: 'workers/a' instance: 'two' protocol: WORKER_PROTOCOL_4 device { kind: DEVICE_KIND_CUDA label: 'NVIDIA "
       "H200' }");
   service_.Refuse(stub(), &Workers::RegisterWorker, request, ALREADY_EXISTS, "workers/a");
   request.set_name("a");

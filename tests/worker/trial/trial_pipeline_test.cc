@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <set>
 
@@ -20,10 +21,12 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::Contains;
+using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::ElementsAreArray;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Lt;
 using ::testing::Not;
 
 using Log = std::vector<std::string>;
@@ -1111,6 +1114,12 @@ TEST_F(TrialPipelineTest, RejectsAStartWithoutInputsAndBlamesNoMachine) {
   EXPECT_EQ(failure.message(), "problem.py: inputs() raised ValueError: no data");
 }
 
+TEST_F(TrialPipelineTest, LeavesNoRunnerBehindInWhichACandidateFailed) {
+  gpu_.failures["call main x2"] = Failure(v1::CHECK_GUARD_BAND, "the kernel wrote outside a tensor");
+  EXPECT_EQ(RunToFailure().check(), v1::CHECK_GUARD_BAND);
+  EXPECT_EQ(gpu_.log.back(), "restart") << "it may have changed Pawl's own code there";
+}
+
 // Over kept variants.
 
 TEST_F(TrialPipelineTest, RunsTheSanitizerOverSeveralKeptVariantsAtOnce) {
@@ -1155,6 +1164,46 @@ TEST_F(TrialPipelineTest, RunsTheSanitizerOverFewerVariantsAtOnceWhereTheirTenso
   Sanitize({64, 32});
   EXPECT_EQ(Run().sanitized_variants_size(), 2);
   EXPECT_THAT(gpu_.log, ElementsAre("sanitize hidden hidden small", "sanitize hidden hidden small"));
+}
+
+TEST_F(TrialPipelineTest, LeavesTheLargerHiddenSizesToTheEnd) {
+  (*bundle_.mutable_hidden())["N"].set_low(1);
+  (*bundle_.mutable_hidden())["N"].set_high(5000);
+  std::vector<std::vector<int64_t>> sanitized;  // the sizes of each run
+  gpu_.sanitize = [&](const std::vector<const BuiltSize*>& sizes) -> absl::StatusOr<Sanitizing> {
+    sanitized.emplace_back();
+    for (const BuiltSize* size : sizes) sanitized.back().push_back(size->plan.sizes().at("N"));
+    return Sanitizing{.called = sizes.size()};
+  };
+  Sanitize({64});
+  Run();
+  ASSERT_EQ(sanitized.size(), 1u);
+  ASSERT_EQ(sanitized[0].size(), 3u);
+  EXPECT_EQ(sanitized[0].back(), 1000) << "the smallest of the ladder";
+  EXPECT_THAT(sanitized[0], Each(Lt(5000))) << "the largest hidden size takes the tools longest";
+
+  sanitized.clear();
+  trial_.clear_unsanitized();
+  *trial_.mutable_parent() = Tile(32);
+  Total();
+  EXPECT_FALSE(Run().has_failure());
+  ASSERT_EQ(sanitized.size(), 3u);
+  EXPECT_EQ(sanitized[0].back(), 5000) << "racecheck and initcheck, as far as they come";
+  EXPECT_TRUE(std::is_sorted(sanitized[0].begin(), sanitized[0].end()));
+  EXPECT_EQ(sanitized[1].size(), 4u) << "half of them";
+  EXPECT_EQ(sanitized[1].back(), 5000) << "memcheck";
+  EXPECT_THAT(sanitized[2], ElementsAre(1 << 26));
+}
+
+TEST_F(TrialPipelineTest, FailsTheBestThatReadsOutOfBoundsAtLargerHiddenSizesOnly) {
+  (*bundle_.mutable_hidden())["N"].set_low(1);
+  (*bundle_.mutable_hidden())["N"].set_high(5000);
+  Total();
+  gpu_.failures["memcheck hidden hidden hidden hidden"] =
+      Failure(v1::CHECK_MEMCHECK, "Invalid __global__ read of size 4 bytes");
+  const v1::Failure failure = RunToFailure();
+  EXPECT_EQ(failure.check(), v1::CHECK_MEMCHECK);
+  EXPECT_EQ(failure.size(), "hidden sizes");
 }
 
 TEST_F(TrialPipelineTest, BlamesNoKeptVariantForATroubleOfTheSanitizer) {

@@ -117,6 +117,13 @@ TEST_F(MayBeRoundingTest, IsWhereNoInputHasManyElements) {
   rows = plan_.tensors(2);
   rows.set_elements(64);
   EXPECT_FALSE(MayBeRounding(plan_, call_)) << "the table may be a scale";
+  rows.set_type(v1::DATA_TYPE_I8);
+  rows.set_low(-128);
+  rows.set_high(127);
+  EXPECT_FALSE(MayBeRounding(plan_, call_)) << "the same";
+  rows.set_low(0);
+  rows.set_high(3);
+  EXPECT_TRUE(MayBeRounding(plan_, call_)) << "they say which elements of the table";
 }
 
 TEST_F(FewElementsTest, LeavesOutputsOfManyElementsAlone) {

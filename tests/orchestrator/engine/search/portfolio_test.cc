@@ -82,6 +82,7 @@ class Portfolios : public testing::Test {
     const v1::Size& goal = Size(state.goal().size());
     v1::TrialResult result = MeasuredStart(time_(variant, goal.values()));
     result.set_parent_warm_us(time_(parent, goal.values()));
+    result.set_checked_to_keep(true);
     for (const SizeWeight& each : state.goal_sizes()) {
       const Values& size = Size(each.size).values();
       for (int process = 0; process < 2; ++process) {

@@ -82,6 +82,7 @@ class SeatCampaign {
     result = MeasuredStart(us);
     result.mutable_gpu()->set_name("NVIDIA H200");
     result.mutable_gpu()->set_uuid(gpu_uuid);
+    result.set_checked_to_keep(true);
     for (size_t process = 0; process < processes.size(); ++process) {
       auto* pairs = process == 0 ? result.mutable_pairs() : result.mutable_confirming_pairs();
       const Added& added = processes[process];

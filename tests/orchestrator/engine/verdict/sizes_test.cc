@@ -25,6 +25,7 @@ struct At {
 v1::TrialResult MeasuredAt(At small, At main, bool confirmed) {
   v1::TrialResult result = MeasuredStart(main.candidate_us);
   result.set_parent_warm_us(main.parent_us);
+  result.set_checked_to_keep(confirmed);
   for (const auto& [size, at] : {std::pair{"small", small}, std::pair{"main", main}}) {
     for (int process = 0; process < (confirmed ? 2 : 1); ++process) {
       auto* pairs = process == 0 ? result.mutable_pairs() : result.mutable_confirming_pairs();

@@ -144,6 +144,7 @@ TEST_F(JudgeTest, DoesNotKeepWhenTheGpuWasUnsteady) {
 TEST_F(JudgeTest, DoesNotRejectWhatAnUnsteadyGpuLeftNoPairsOf) {
   v1::TrialResult result = Measured(100, 80);
   result.clear_pairs();
+  result.clear_confirming_pairs();
   for (const auto set : {&v1::TrialResult::set_warm_us, &v1::TrialResult::set_cold_us,
                          &v1::TrialResult::set_parent_warm_us, &v1::TrialResult::set_parent_cold_us}) {
     (result.*set)(0);
@@ -155,6 +156,29 @@ TEST_F(JudgeTest, DoesNotRejectWhatAnUnsteadyGpuLeftNoPairsOf) {
   EXPECT_EQ(iteration.verdict(), v1::REVERTED);
   EXPECT_EQ(iteration.comparison(), v1::UNCLEAR);
   EXPECT_EQ(iteration.reason(), "Unclear: 10 pairs were discarded: Pawl's own kernel took longer at times");
+}
+
+TEST_F(JudgeTest, RejectsNobodyWhereTheGpuIsTooUnsteadyToJudge) {
+  const v1::Iteration iteration = Judged(FailedCheck(v1::CHECK_UNSTEADY, "the GPU was unsteady in 10 pairs: too hot"));
+  EXPECT_EQ(iteration.verdict(), v1::REVERTED);
+  EXPECT_EQ(iteration.comparison(), v1::UNCLEAR);
+  EXPECT_EQ(iteration.reason(), "Unclear: the GPU was unsteady in 10 pairs: too hot");
+  ASSERT_EQ(iteration.failed_gates_size(), 1);
+  EXPECT_EQ(iteration.failed_gates(0).gate(), "steady-timing");
+}
+
+// A worker makes them where it finds a variant faster itself: it knows of processes that left no pairs.
+TEST_F(JudgeTest, KeepsNothingWithoutTheChecksBeforeAKeep) {
+  v1::TrialResult result = Measured(100, 80);
+  EXPECT_EQ(Judged(result).verdict(), v1::KEPT);
+  result.set_checked_to_keep(false);
+  result.set_confirming_discarded(4);
+  result.add_disturbances("the SM clock changed");
+  const v1::Iteration iteration = Judged(result);
+  EXPECT_EQ(iteration.verdict(), v1::REVERTED);
+  EXPECT_EQ(iteration.comparison(), v1::UNCLEAR);
+  EXPECT_EQ(iteration.reason(),
+            "Unclear: the worker could not confirm it, and left out the checks before a keep: the SM clock changed");
 }
 
 TEST_F(JudgeTest, RevertsWhatIsTheSameOrSlower) {
