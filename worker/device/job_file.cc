@@ -71,7 +71,7 @@ absl::Status JobFile::AddFiles(const BuiltSize& size, uint32_t number, v1::Job::
 }
 
 absl::StatusOr<JobFile> JobFile::Write(CudaDevice& device, const std::vector<const BuiltSize*>& items, int calls,
-                                       const std::filesystem::path& parent) {
+                                       const std::filesystem::path& parent, bool shift) {
   std::error_code error;
   // A real path, at which a sandbox can show it.
   const std::filesystem::path temporary =
@@ -82,6 +82,7 @@ absl::StatusOr<JobFile> JobFile::Write(CudaDevice& device, const std::vector<con
         absl::StrCat("can't make a folder like ", folder, ": set TMPDIR to one with room"));
   }
   JobFile file(folder, items.size());
+  const uint64_t first_shifted = SecretSeed() % 2;
   v1::Job job;
   job.set_device(device.ordinal());
   job.set_support_cubin(device.support_cubin());
@@ -90,6 +91,7 @@ absl::StatusOr<JobFile> JobFile::Write(CudaDevice& device, const std::vector<con
     added->set_cubin(*item->cubin);
     *added->mutable_plan() = item->plan;
     added->set_calls(calls);
+    added->set_shifted(shift && static_cast<uint64_t>(job.items_size()) % 2 == first_shifted);
     if (item->setup_cubin != nullptr) added->set_setup_cubin(*item->setup_cubin);
     const auto number = static_cast<uint32_t>(job.items_size());
     if (absl::Status status = file.AddFiles(*item, number, added); !status.ok()) return status;

@@ -203,7 +203,7 @@ absl::StatusOr<std::unique_ptr<SanitizerRun>> StartSanitizing(CudaDevice& device
   }
   // A kernel that counts its calls can't know which is the last.
   const int calls = 2 + static_cast<int>(SecretSeed() % 3);
-  absl::StatusOr<JobFile> job = JobFile::Write(device, sizes, calls);
+  absl::StatusOr<JobFile> job = JobFile::Write(device, sizes, calls, {}, /*shift=*/true);
   if (!job.ok()) return job.status();
   return std::make_unique<ToolsAtWork>(device, *std::move(job), tools);
 }

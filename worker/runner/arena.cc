@@ -14,7 +14,7 @@ namespace {
 
 constexpr uint64_t kAlignment = 256;
 
-uint64_t AlignUp(uint64_t offset) { return (offset + kAlignment - 1) / kAlignment * kAlignment; }
+uint64_t AlignUp(uint64_t offset, uint64_t align = kAlignment) { return (offset + align - 1) / align * align; }
 
 // So much of each output, at most.
 std::vector<OutputSlot> SlotsOf(const v1::Plan& plan, uint64_t most) {
@@ -43,24 +43,29 @@ uint32_t StreamOf(const std::string& tensor) {
 
 }  // namespace
 
+uint64_t AlignOf(const v1::PlanTensor& tensor) { return tensor.align() > 0 ? tensor.align() : kAlignment; }
+
 uint64_t SharedTensorBytes(const v1::Plan& a, const v1::Plan& b, int i) {
   const uint64_t bytes = TensorBytes(a.tensors(i));
   return i < b.tensors_size() ? std::max<uint64_t>(bytes, TensorBytes(b.tensors(i))) : bytes;
 }
 
-Arena Arena::For(const v1::Plan& a, const v1::Plan& b) {
+Arena Arena::For(const v1::Plan& a, const v1::Plan& b, const std::vector<uint64_t>& shifts) {
   Arena arena;
-  uint64_t offset = 0;
+  uint64_t unit = kAlignment;
+  for (const v1::PlanTensor& tensor : a.tensors()) unit = std::max<uint64_t>(unit, tensor.align());
   for (int i = 0; i < a.tensors_size(); ++i) {
     Slot slot;
     slot.tensor = a.tensors(i);
     slot.bytes = SharedTensorBytes(a, b, i);
-    slot.offset = offset + kBand;
-    slot.end = AlignUp(slot.offset + slot.bytes) + kBand;
-    offset = slot.end;
+    slot.begin = arena.bytes_;
+    const uint64_t unshifted = AlignUp(slot.begin + kBand, unit), align = AlignOf(slot.tensor);
+    const uint64_t most = align < kAlignment ? kAlignment - align : 0;
+    slot.offset = unshifted + (static_cast<size_t>(i) < shifts.size() ? std::min(shifts[i], most) : 0);
+    slot.end = AlignUp(AlignUp(unshifted + most + slot.bytes) + kBand, unit);
+    arena.bytes_ = slot.end;
     arena.slots_.push_back(slot);
   }
-  arena.bytes_ = offset;
   return arena;
 }
 
@@ -68,7 +73,7 @@ Arena Arena::At(const v1::Plan& a, const v1::Plan& b, const std::vector<uint64_t
   Arena arena;
   for (int i = 0; i < a.tensors_size(); ++i) {
     const uint64_t bytes = SharedTensorBytes(a, b, i);
-    arena.slots_.push_back({a.tensors(i), offsets[i], bytes, offsets[i] + bytes});
+    arena.slots_.push_back({a.tensors(i), offsets[i], bytes, offsets[i], offsets[i] + bytes});
     arena.bytes_ = std::max(arena.bytes_, offsets[i] + bytes);
   }
   return arena;
@@ -120,8 +125,8 @@ std::vector<Segment> Arena::Bands(CUdeviceptr base, uint32_t call) const {
   for (const Slot& slot : slots_) {
     const uint64_t data_end = slot.offset + slot.bytes;
     Segment before;
-    before.address = base + slot.offset - kBand;
-    before.bytes = kBand;
+    before.address = base + slot.begin;
+    before.bytes = slot.offset - slot.begin;
     before.content = kRandomBytes;
     before.stream = StreamOf(slot.tensor.name()) + 1;
     before.call = call;

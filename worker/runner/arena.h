@@ -19,9 +19,12 @@ class Arena {
  public:
   // Each tensor between two guard bands, one behind another. The band behind an input is all ones (NaN in every float
   // type, an index of -1), so that a read past the end shows; the other bands are random bytes. There is room for the
-  // larger of the two plans' tensors, matched by index: candidate and parent share their buffers.
-  static Arena For(const v1::Plan& plan) { return For(plan, plan); }
-  static Arena For(const v1::Plan& a, const v1::Plan& b);
+  // larger of the two plans' tensors, matched by index: candidate and parent share their buffers. Each tensor starts at
+  // a multiple of its alignment, and of 256 where that is less, or so many bytes behind one: its shift, less than 256,
+  // by index; empty: 0. However they are shifted, an arena has the same size, a multiple of every tensor's alignment.
+  // Its base must be one too.
+  static Arena For(const v1::Plan& plan, const std::vector<uint64_t>& shifts = {}) { return For(plan, plan, shifts); }
+  static Arena For(const v1::Plan& a, const v1::Plan& b, const std::vector<uint64_t>& shifts = {});
   // The tensors at these offsets, without bands (placement.h).
   static Arena At(const v1::Plan& a, const v1::Plan& b, const std::vector<uint64_t>& offsets);
 
@@ -48,7 +51,8 @@ class Arena {
     v1::PlanTensor tensor;
     uint64_t offset;  // of the data
     uint64_t bytes;
-    uint64_t end;  // of the band behind it
+    uint64_t begin;  // of the band before it
+    uint64_t end;    // of the band behind it
   };
   static constexpr uint64_t kBand = 4096;
 
@@ -59,6 +63,9 @@ class Arena {
   std::vector<Slot> slots_;
   uint64_t bytes_ = 0;
 };
+
+// Bytes that a tensor's address is a multiple of, at least.
+uint64_t AlignOf(const v1::PlanTensor& tensor);
 
 // Bytes that tensor i of either plan needs.
 uint64_t SharedTensorBytes(const v1::Plan& a, const v1::Plan& b, int i);

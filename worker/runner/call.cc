@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "kernels/plan.h"
 #include "worker/build/plan_arguments.h"
+#include "worker/runner/placement.h"
 #include "worker/validate/output_pieces.h"
 
 namespace pawl {
@@ -21,11 +22,17 @@ v1::Failure MakeFailure(v1::Check check, const std::string& size, const std::str
   return failure;
 }
 
+// One for all repeats of a request: the order of a sum may depend on addresses, and its bits with it.
+Arena DrawArena(const v1::Plan& plan) {
+  SecretRandom random;
+  return Arena::For(plan, DrawShifts(plan, random));
+}
+
 // What one request calls, repeat after repeat.
 class ValidatedCall {
  public:
   ValidatedCall(GpuContext& gpu, const v1::CallRequest& request, v1::RunnerReply* reply)
-      : gpu_(gpu), request_(request), plan_(request.plan()), arena_(Arena::For(plan_)), reply_(reply) {}
+      : gpu_(gpu), request_(request), plan_(request.plan()), arena_(DrawArena(plan_)), reply_(reply) {}
 
   absl::Status Run() {
     PAWL_RETURN_IF_ERROR(Prepare());

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "kernels/data_type.h"
+#include "kernels/limits.h"
 #include "kernels/plan.h"
 #include "kernels/tolerance.h"
 #include "worker/build/plan_arguments.h"
@@ -278,7 +279,7 @@ class OutputCheck {
     if (bytes > kMostElsewhere) return true;
     SecretRandom random;
     const Arena elsewhere = DrawPlacement(plan_, plan_, 1, bytes, PlacementStyle::kScattered, random).front();
-    DeviceBuffer region;
+    DeviceBuffer region(kMaxAlign);
     PAWL_RETURN_IF_ERROR(region.Reserve(bytes));
     PAWL_CUDA(MemsetD8Async(region.address(), 0xff, bytes, gpu_.stream));
     PAWL_RETURN_IF_ERROR(Fill(elsewhere, region.address()));

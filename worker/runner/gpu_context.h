@@ -7,6 +7,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "kernels/limits.h"
 #include "pawl/v1/runner.pb.h"
 #include "worker/runner/driver/cuda_driver.h"
 #include "worker/runner/driver/device_buffer.h"
@@ -38,9 +39,9 @@ struct GpuContext {
   std::string support_cubin;
   Telemetry telemetry;
   SharedRegion shared;
-  DeviceBuffer arena;    // tensors of the calls under way
-  DeviceBuffer staging;  // outputs that came from another process
-  DeviceBuffer flush;    // twice the L2
+  DeviceBuffer arena{kMaxAlign};  // tensors of the calls under way
+  DeviceBuffer staging;           // outputs that came from another process
+  DeviceBuffer flush;             // twice the L2
   std::vector<CUevent> starts, stops;
   std::map<std::string, std::unique_ptr<Module>> modules;
   InputPools pools;

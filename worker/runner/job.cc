@@ -24,6 +24,7 @@ namespace pawl {
 namespace {
 
 constexpr uint64_t kMostOnHost = uint64_t{1} << 30;
+constexpr uint64_t kDriverAlign = 256;  // of every allocation
 
 // Without scratch, which a candidate may make as large as it likes.
 double BytesOf(const v1::Job::Item& item) {
@@ -68,9 +69,16 @@ absl::Status JobItem::Load() {
 absl::Status JobItem::Allocate() {
   std::vector<CUdeviceptr> addresses;
   for (const v1::PlanTensor& tensor : plan_.tensors()) {
+    const uint64_t bytes = std::max<int64_t>(1, TensorBytes(tensor)), align = AlignOf(tensor);
+    // It ends where the allocation ends: compute-sanitizer sees what is read or written behind it.
+    const uint64_t shift = item_.shifted() && align < kDriverAlign ? align : 0;
     memory_.push_back(std::make_unique<DeviceBuffer>());
-    PAWL_RETURN_IF_ERROR(memory_.back()->Reserve(std::max<int64_t>(1, TensorBytes(tensor))));
-    addresses.push_back(memory_.back()->address());
+    PAWL_RETURN_IF_ERROR(memory_.back()->Reserve(shift + bytes));
+    if ((memory_.back()->address() + shift) % align != 0) {  // more than the driver's
+      memory_.back() = std::make_unique<DeviceBuffer>(align);
+      PAWL_RETURN_IF_ERROR(memory_.back()->Reserve(bytes));
+    }
+    addresses.push_back(memory_.back()->address() + shift);
   }
   arena_ = Arena::At(plan_, plan_, addresses);
   structs_.Add(plan_, addresses);

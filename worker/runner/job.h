@@ -12,8 +12,8 @@
 
 namespace pawl {
 
-// One item of a job: its tensors, each in an allocation of its exact size, without guard bands or poison, and what its
-// calls need beside them.
+// One item of a job: its tensors, each at the end of an allocation of its own, without guard bands or poison, and what
+// its calls need beside them.
 class JobItem {
  public:
   // Both must outlive it.
@@ -36,6 +36,8 @@ class JobItem {
   absl::Status FillHere(const std::vector<Segment>& segments);
   // Inputs that are too large for it are overwritten with zeros first instead.
   absl::Status FillThroughHost(std::vector<Segment> segments);
+  // A tensor that is shifted has bytes before it in its allocation. One whose alignment is larger than what the driver
+  // gave lies somewhere in a larger one.
   absl::Status Allocate();
   absl::Status ReadParts();
 
@@ -51,10 +53,10 @@ class JobItem {
 
 absl::StatusOr<v1::Job> ReadJob(const std::string& file);
 
-// Calls each item of a v1::Job file once, every tensor in an allocation of its exact size, without guard bands or
-// poison: those would blind compute-sanitizer. What ncu and compute-sanitizer run. Ends before an item that is likely
-// to end later than `limit` after the start, by the time of the one before and their tensors' bytes; the first is
-// always called. Prints after each how many items were called.
+// Calls each item of a v1::Job file once, every tensor in an allocation of its own, which ends with it, without guard
+// bands or poison: those would blind compute-sanitizer. What ncu and compute-sanitizer run. Ends before an item that is
+// likely to end later than `limit` after the start, by the time of the one before and their tensors' bytes; the first
+// is always called. Prints after each how many items were called.
 absl::Status RunJob(const std::string& file, absl::Duration limit = absl::InfiniteDuration());
 
 }  // namespace pawl

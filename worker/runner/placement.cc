@@ -12,8 +12,6 @@ constexpr uint64_t kAlign = 256;  // as cudaMalloc gives
 constexpr uint64_t kMaxGap = 4096;
 constexpr size_t kPool = 256;
 
-uint64_t AlignOf(const v1::PlanTensor& tensor) { return tensor.align() > 0 ? tensor.align() : kAlign; }
-
 uint64_t RoundUp(uint64_t offset, uint64_t align) { return (offset + align - 1) / align * align; }
 
 struct Item {
@@ -38,6 +36,22 @@ uint64_t SecretRandom::Bits() {
 
 uint64_t SecretRandom::Below(uint64_t below) {
   return below == 0 ? 0 : Bits() % below;  // `below` is far from 2^64: no number is favoured by more than 2^-24
+}
+
+std::vector<uint64_t> DrawShifts(const v1::Plan& plan, SecretRandom& random) {
+  const uint64_t style = random.Below(4);
+  std::vector<uint64_t> shifts;
+  for (const v1::PlanTensor& tensor : plan.tensors()) {
+    const uint64_t align = AlignOf(tensor), places = kAlign / align;
+    uint64_t shift = 0;
+    if (places > 1 && style == 1) {  // some have their start at a multiple of 256, and others have not
+      shift = random.Below(2) * random.Below(places) * align;
+    } else if (places > 1 && style > 1) {
+      shift = (2 * random.Below(places / 2) + 1) * align;
+    }
+    shifts.push_back(shift);
+  }
+  return shifts;
 }
 
 uint64_t PlacementBytes(const v1::Plan& a, const v1::Plan& b, int calls) {

@@ -371,14 +371,17 @@ extern "C" __global__ void pawl_verify(const Segment* segments, Key key, u32 cal
   }
 }
 
-// Adds a position-dependent digest of the bytes to *digest: equal digests, equal outputs. Of the last byte the high half
-// is left out where it holds no element.
+// Adds a position-dependent digest of the bytes to *digest: equal digests, equal outputs, wherever they lie. Of the last
+// byte the high half is left out where it holds no element.
 extern "C" __global__ void pawl_digest(const unsigned char* data, u64 bytes, u32 half, u64* digest) {
+  const bool aligned = reinterpret_cast<u64>(data) % 4 == 0;
   u64 sum = 0;
   for (u64 i = blockIdx.x * u64(blockDim.x) + threadIdx.x; i < (bytes + 3) / 4; i += u64(gridDim.x) * blockDim.x) {
     u32 word = 0;
-    if (i * 4 + 4 < bytes) {
+    if (i * 4 + 4 < bytes && aligned) {
       word = reinterpret_cast<const u32*>(data)[i];
+    } else if (i * 4 + 4 < bytes) {
+      for (int b = 3; b >= 0; --b) word = word << 8 | data[i * 4 + b];
     } else {
       for (u64 b = i * 4; b < bytes; ++b) word = word << 8 | (data[b] & (half && b + 1 == bytes ? 0x0f : 0xff));
     }

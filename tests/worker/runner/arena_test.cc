@@ -48,9 +48,37 @@ TEST(Arena, StartsEveryTensorAligned) {
   for (int i = 0; i < plan.tensors_size(); ++i) EXPECT_EQ(arena.Offset(i) % 256, 0u) << plan.tensors(i).name();
 }
 
+// Aligned to 4, the default, 1024 and 8 bytes.
+v1::Plan AlignedPlan() {
+  v1::Plan plan = Plan();
+  plan.mutable_tensors(0)->set_align(4);
+  plan.mutable_tensors(2)->set_align(1024);
+  plan.mutable_tensors(3)->set_align(8);
+  return plan;
+}
+
+TEST(Arena, StartsTensorsAtMultiplesOfLargerAlignments) {
+  const Arena arena = Arena::For(AlignedPlan());
+  EXPECT_EQ(arena.Offset(0) % 256, 0u);
+  EXPECT_EQ(arena.Offset(1) % 256, 0u);
+  EXPECT_EQ(arena.Offset(2) % 1024, 0u);
+  EXPECT_EQ(arena.Offset(3) % 256, 0u);
+  EXPECT_EQ(arena.bytes() % 1024, 0u) << "another one fits behind it";
+}
+
+TEST(Arena, StartsTensorsBehindSuchMultiplesWhereTheyAreShifted) {
+  const v1::Plan plan = AlignedPlan();
+  const Arena unshifted = Arena::For(plan), arena = Arena::For(plan, {252, 0, 0, 8});
+  EXPECT_EQ(arena.Offset(0), unshifted.Offset(0) + 252);
+  EXPECT_EQ(arena.Offset(1), unshifted.Offset(1));
+  EXPECT_EQ(arena.Offset(2), unshifted.Offset(2));
+  EXPECT_EQ(arena.Offset(3), unshifted.Offset(3) + 8);
+  EXPECT_EQ(arena.bytes(), unshifted.bytes()) << "room that was reserved for one is enough for the other";
+}
+
 TEST(Arena, PutsBandsRightBeforeAndBehindEveryTensor) {
-  const v1::Plan plan = Plan();
-  const Arena arena = Arena::For(plan);
+  const v1::Plan plan = AlignedPlan();
+  const Arena arena = Arena::For(plan, {4, 0, 0, 248});
   std::map<uint64_t, Segment> starts, ends;
   for (const Segment& band : arena.Bands(kBase, 0)) {
     EXPECT_GE(band.bytes, 4096u);
@@ -67,15 +95,16 @@ TEST(Arena, PutsBandsRightBeforeAndBehindEveryTensor) {
 
 TEST(Arena, GivesEveryByteToExactlyOneSegment) {
   for (const int scratch : {0, 1, 33, 1 << 16}) {
-    const Arena arena = Arena::For(Plan(scratch));
-    std::vector<Segment> all = All(arena);
-    std::sort(all.begin(), all.end(), [](const Segment& a, const Segment& b) { return a.address < b.address; });
-    uint64_t next = kBase;
-    for (const Segment& segment : all) {
-      EXPECT_EQ(segment.address, next);
-      next = segment.address + segment.bytes;
+    for (const Arena& arena : {Arena::For(Plan(scratch)), Arena::For(AlignedPlan(), {252, 0, 0, 8})}) {
+      std::vector<Segment> all = All(arena);
+      std::sort(all.begin(), all.end(), [](const Segment& a, const Segment& b) { return a.address < b.address; });
+      uint64_t next = kBase;
+      for (const Segment& segment : all) {
+        EXPECT_EQ(segment.address, next);
+        next = segment.address + segment.bytes;
+      }
+      EXPECT_EQ(next, kBase + arena.bytes());
     }
-    EXPECT_EQ(next, kBase + arena.bytes());
   }
 }
 
@@ -219,6 +248,10 @@ TEST(Arena, SaysWhatAByteIs) {
   EXPECT_EQ(arena.Describe(kBase, bands[7], 0), "0 bytes behind the end of out");
   EXPECT_EQ(arena.Describe(kBase, arena.Inputs(kBase, 0)[1], 10), "element 2 of k");
   EXPECT_EQ(arena.Describe(kBase, arena.Inputs(kBase, 0)[0], 0), "element 0 of q");
+  const Arena shifted = Arena::For(AlignedPlan(), {4, 0, 0, 8});
+  const Segment before_q = shifted.Bands(kBase, 0)[0];
+  EXPECT_EQ(shifted.Describe(kBase, before_q, before_q.bytes - 1), "1 bytes before the start of q");
+  EXPECT_EQ(shifted.Describe(kBase, shifted.Inputs(kBase, 0)[1], 10), "element 2 of k");
 }
 
 TEST(Arena, HasRoomForTheLargerTensorOfTwoPlans) {

@@ -51,6 +51,51 @@ TEST(Placement, LaysNoTensorOverAnotherAndKeepsAlignmentAndBounds) {
   }
 }
 
+TEST(Placement, StartsTensorsOfSmallAlignmentAtOddMultiplesInSomeCallsAndAtMultiplesOf256InOthers) {
+  v1::Plan plan = Plan(100);
+  plan.mutable_tensors(0)->set_align(4);
+  SecretRandom random;
+  int aligned = 0, odd = 0, mixed = 0;
+  for (int call = 0; call < 400; ++call) {
+    const std::vector<uint64_t> shifts = DrawShifts(plan, random);
+    ASSERT_EQ(shifts.size(), 3u);
+    const Arena arena = Arena::For(plan, shifts);
+    const uint64_t x = arena.Offset(0), y = arena.Offset(1);
+    EXPECT_EQ(x % 4, 0u);
+    EXPECT_EQ(y % 16, 0u);
+    EXPECT_EQ(arena.Offset(2) % 1024, 0u);
+    aligned += x % 256 == 0 && y % 256 == 0;
+    odd += x % 8 == 4 && y % 32 == 16;
+    mixed += (x % 256 == 0) != (y % 256 == 0);
+  }
+  EXPECT_GT(aligned, 40);
+  EXPECT_GT(odd, 100);
+  EXPECT_GT(mixed, 10);
+}
+
+TEST(Placement, ShiftsNothingWhoseAlignmentIs256OrMore) {
+  v1::Plan plan = Plan(100);
+  plan.mutable_tensors(1)->set_align(256);
+  SecretRandom random;
+  for (int call = 0; call < 100; ++call) {
+    EXPECT_EQ(DrawShifts(plan, random), std::vector<uint64_t>(3, 0));
+  }
+}
+
+TEST(Placement, ShiftsBytesByTheByte) {
+  v1::Plan plan = Plan(100);
+  for (v1::PlanTensor& tensor : *plan.mutable_tensors()) tensor.set_align(1);
+  SecretRandom random;
+  std::set<uint64_t> seen;
+  for (int call = 0; call < 4000; ++call) {
+    for (const uint64_t shift : DrawShifts(plan, random)) {
+      ASSERT_LT(shift, 256u);
+      seen.insert(shift % 4);
+    }
+  }
+  EXPECT_EQ(seen.size(), 4u);
+}
+
 TEST(Placement, GivesAllCallsOnePlaceForEachStaticTensor) {
   v1::Plan plan = Plan(1000);
   const uint64_t apart = PlacementBytes(plan, plan, 5);
