@@ -139,9 +139,11 @@ absl::Status ValidateOffLadder(TrialRun& run, const std::vector<v1::Size>& sizes
     validation.failure = built->failure;
     if (!built->failure) {
       const StageWatch watch(run, v1::STAGE_VALIDATE);
-      ValidationOptions options = OptionsFor(run, ValidationOptions().repeats, InputVariety::kSpread);
-      // These may be large, and problem.py slow: its own seeds of other sizes must do.
-      options.small = HasProblem(run.bundle) ? 0 : sizes.size() - begin;
+      // These may be large, and problem.py slow: one seed and one that is scaled must do.
+      const bool problem = HasProblem(run.bundle);
+      ValidationOptions options =
+          OptionsFor(run, ValidationOptions().repeats, problem ? InputVariety::kEverywhere : InputVariety::kSpread);
+      options.small = problem ? 0 : sizes.size() - begin;
       options.report = [&](const std::string&) { at = begin + validated++; };
       absl::StatusOr<Validation> ended = Validate(run.device, run.bundle, Part(*built, begin, sizes.size()), options);
       // A reference need not know this size.

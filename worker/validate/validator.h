@@ -28,7 +28,7 @@ struct Validation {
 // At which of the small sizes the other distributions are used.
 enum class InputVariety {
   kSpread,      // each at one, drawn at random
-  kEverywhere,  // all at all of them
+  kEverywhere,  // all at all of them, and the inputs of problem.py times a power of two at every other size as well
 };
 
 struct ValidationOptions {
@@ -42,9 +42,9 @@ struct ValidationOptions {
 };
 
 // Takes a built variant through its sizes in order, and stops at the first that fails: fresh inputs of the bundle's own
-// fill at every size and of other distributions at small ones, poison, guard bands, input check, full comparison with
-// the reference in another process, repeats. A draw for which the reference itself is not finite is not compared. A
-// status is the machine's fault.
+// fill at every size and of other distributions mostly at small ones, poison, guard bands, input check, full comparison
+// with the reference in another process, repeats. A draw for which the reference itself is not finite is not compared.
+// A status is the machine's fault.
 absl::StatusOr<Validation> Validate(GpuDevice& device, const v1::Bundle& bundle, const BuiltVariant& built,
                                     const ValidationOptions& options);
 

@@ -58,8 +58,9 @@ class ScriptedGpu : public GpuDevice {
   std::map<std::string, v1::BuildReply> builds;      // by a part of what is compiled
   std::map<std::string, absl::Status> build_faults;  // the same
   std::map<std::string, v1::RunnerReply> once;       // the reply to the first such request only
-  // A kernel that is wrong for some sizes and inputs, and a reference that is not finite for some.
-  std::function<bool(const v1::Plan&plan, const v1::InputDraw&draw)> wrong, overflows;
+  // A kernel that is wrong for some sizes and inputs, a reference that is not finite for some, and one that is so where
+  // the kernel is, too.
+  std::function<bool(const v1::Plan&plan, const v1::InputDraw&draw)> wrong, overflows, both_overflow;
   std::function<bool(const v1::InputDraw& draw)> wrong_when_timed;  // right in calls that are validated
   double wrong_by = 1;                                              // the relative error of such outputs
   int wrong_elements = 10;                                          // of such outputs, beyond the absolute limit

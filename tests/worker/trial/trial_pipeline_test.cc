@@ -1066,6 +1066,22 @@ TEST_F(TrialPipelineTest, AsksNothingOfASizeAtWhichTheStartIsWrong) {
   EXPECT_FALSE(Run().has_failure());
 }
 
+TEST_F(TrialPipelineTest, TriesScaledInputsOfProblemPyAtTheTimedSizeAndBesideIt) {
+  bundle_ = ProblemBundle();
+  trial_.set_purpose(v1::TRIAL_PURPOSE_ITERATION);
+  EXPECT_FALSE(Run().has_failure());
+  EXPECT_THAT(gpu_.other_inputs, Not(Contains("call main SCALED"))) << "it is not faster";
+  Faster();
+  EXPECT_FALSE(Run().has_failure());
+  EXPECT_THAT(gpu_.other_inputs,
+              testing::IsSupersetOf({"call hidden SCALED", "call main SCALED", "call beside SCALED"}));
+  gpu_.failures["call main SCALED"] = Failure(v1::CHECK_FAULT);
+  EXPECT_EQ(RunToFailure().check(), v1::CHECK_FAULT);
+  gpu_.failures.clear();
+  gpu_.errors["check beside SCALED"] = WrongOutput();
+  EXPECT_FALSE(Run().has_failure()) << "the start is wrong there, too";
+}
+
 TEST_F(TrialPipelineTest, EndsTheSanitizerWithACandidateThatFailsTheSecondValidation) {
   Faster();
   Verify();

@@ -392,6 +392,94 @@ TEST_F(ValidatorTest, ScalesFloatsThatOnlyProblemPyKnowsOf) {
   EXPECT_THAT(DistributionsFor(bundle_), testing::IsEmpty());
 }
 
+// Inputs that problem.py makes, which are tried times a power of two.
+class ScaledInputs : public ValidatorTest {
+ protected:
+  ScaledInputs() {
+    bundle_ = ProblemBundle();
+    inputs_ = InputMagnitudes{{v1::DISTRIBUTION_SCALED, 1024}};
+  }
+
+  // The start variant is asked at a size of this name.
+  void AskStart() {
+    options_.start = [this](const v1::Plan& at) -> absl::StatusOr<const BuiltSize*> {
+      start_ = *built_.Find(at.size());
+      start_.plan.set_size("start");
+      return &start_;
+    };
+  }
+
+  static bool IsScaled(const v1::InputDraw& draw) { return draw.distribution() == v1::DISTRIBUTION_SCALED; }
+
+  int64_t CallsAt(const std::string& size) const {
+    return std::count(gpu_.other_inputs.begin(), gpu_.other_inputs.end(), absl::StrCat("call ", size, " SCALED"));
+  }
+
+  BuiltSize start_;
+};
+
+TEST_F(ScaledInputs, AreTriedOnceAtEverySizeOfWhatIsAboutToBeKept) {
+  EXPECT_EQ(Failure(InputVariety::kEverywhere), "");
+  EXPECT_EQ(CallsAt("hidden"), 2);
+  EXPECT_EQ(CallsAt("small"), 1);
+  EXPECT_EQ(CallsAt("main"), 1);
+}
+
+TEST_F(ScaledInputs, AreTriedAtOneSmallSizeOfOthers) {
+  EXPECT_EQ(Failure(), "");
+  EXPECT_EQ(CallsAt("hidden") + CallsAt("small"), 1);
+  EXPECT_EQ(CallsAt("main"), 0);
+}
+
+TEST_F(ScaledInputs, CatchAKernelThatIsWrongWithThemAboveTheHiddenSizesOnly) {
+  gpu_.wrong = [](const v1::Plan& plan, const v1::InputDraw& draw) { return IsScaled(draw) && plan.size() == "main"; };
+  AskStart();
+  const Validation validation = Run(InputVariety::kEverywhere);
+  ASSERT_TRUE(validation.failure.has_value());
+  EXPECT_EQ(validation.failure->size(), "main");
+  EXPECT_THAT(validation.failure->message(), HasSubstr("times a power of two, up to 1024: "));
+}
+
+TEST_F(ScaledInputs, AreMadeSmallerWhereTheStartIsWrongOrTheReferenceOverflowsAtThatSize) {
+  AskStart();
+  const auto too_large = [](const v1::Plan& plan, const v1::InputDraw& draw) {
+    return IsScaled(draw) && (plan.size() == "main" || plan.size() == "start") && draw.magnitude() > 10;
+  };
+  const auto wrong = [&](const v1::Plan& plan, const v1::InputDraw& draw) {
+    return too_large(plan, draw) || (IsScaled(draw) && plan.size() == "main");
+  };
+  gpu_.wrong = wrong;
+  EXPECT_THAT(Failure(InputVariety::kEverywhere), HasSubstr("times a power of two, up to 4: "));
+  gpu_.overflows = too_large;
+  EXPECT_THAT(Failure(InputVariety::kEverywhere), HasSubstr("times a power of two, up to 4: "));
+}
+
+TEST_F(ScaledInputs, AreMadeSmallerWhereTheReferenceOverflowsAndSoDoesTheCandidate) {
+  gpu_.both_overflow = [](const v1::Plan& plan, const v1::InputDraw& draw) {
+    return IsScaled(draw) && plan.size() == "main" && draw.magnitude() > 10;
+  };
+  EXPECT_EQ(Failure(InputVariety::kEverywhere), "");
+  EXPECT_EQ(CallsAt("main"), 3) << "with 1024, 64 and 4";
+  EXPECT_EQ(CallsAt("small"), 1);
+}
+
+TEST_F(ScaledInputs, SayNothingAtALargeSizeWhereTheStartIsRightWithNone) {
+  gpu_.wrong = [](const v1::Plan& plan, const v1::InputDraw& draw) {
+    return IsScaled(draw) && (plan.size() == "main" || plan.size() == "start");
+  };
+  AskStart();
+  EXPECT_EQ(Failure(InputVariety::kEverywhere), "");
+  options_.start = nullptr;
+  EXPECT_EQ(Failure(InputVariety::kEverywhere), "") << "the start itself";
+  gpu_.wrong = [](const v1::Plan& plan, const v1::InputDraw& draw) { return IsScaled(draw) && plan.size() == "small"; };
+  EXPECT_NE(Failure(InputVariety::kEverywhere), "") << "where it was found to be right";
+}
+
+TEST_F(ScaledInputs, FailAKernelThatFaultsWithThemAtALargeSize) {
+  gpu_.failures["call main SCALED"].set_check(v1::CHECK_FAULT);
+  EXPECT_THAT(Failure(InputVariety::kEverywhere), HasSubstr("times a power of two"));
+}
+
 TEST_F(ValidatorTest, FindsNothingWithAStartVariantThatIsWrongAnyway) {
   OpenRange();
   EXPECT_EQ(Failure(), "");
