@@ -1,5 +1,6 @@
 #include "worker/build/built_variant.h"
 
+#include <algorithm>
 #include <map>
 #include <set>
 #include <utility>
@@ -11,6 +12,7 @@
 #include "base/hash/hash.h"
 #include "kernels/data_type.h"
 #include "kernels/plan.h"
+#include "kernels/space.h"
 #include "kernels/substitution.h"
 #include "worker/build/build_reply.h"
 #include "worker/build/cubin.h"
@@ -143,6 +145,12 @@ std::optional<v1::Failure> CheckNames(const v1::Plan& plan) {
   return std::nullopt;
 }
 
+// Any of its launches exchanges tensors.
+bool Exchanges(const v1::Bundle& bundle) {
+  return std::any_of(bundle.launches().begin(), bundle.launches().end(),
+                     [](const v1::Launch& launch) { return !launch.swap().empty(); });
+}
+
 // What a compiler's message says about `files` at the top of kernel.toml, for a source of the contract: it does not see
 // those, because they may be edited.
 std::string WithFilesHint(const std::string& message, const std::string& instead) {
@@ -217,11 +225,13 @@ void ReferenceCache::Put(const std::string& key, std::shared_ptr<const v1::Build
 
 absl::StatusOr<BuiltVariant> BuildVariant(Compiler& builder, const v1::Bundle& bundle, const v1::Variant& variant,
                                           const std::vector<v1::Size>& sizes, const v1::GpuInfo& gpu,
-                                          const Stopped& stopped) {
-  const absl::Time start = absl::Now();
+                                          const Stopped& stopped, const v1::Bundle* start) {
+  const absl::Time begin = absl::Now();
   BuiltVariant built;
   built.variant = variant;
   Planner planner(bundle);
+  std::optional<Planner> start_planner;
+  if (start != nullptr && (Exchanges(bundle) || Exchanges(*start))) start_planner.emplace(*start);
   const std::shared_ptr<const v1::Bundle> problem =
       HasProblem(bundle) ? std::make_shared<const v1::Bundle>(bundle) : nullptr;
   for (const v1::Size& size : sizes) {
@@ -235,7 +245,12 @@ absl::StatusOr<BuiltVariant> BuildVariant(Compiler& builder, const v1::Bundle& b
     } else {
       built.failure = CheckLaunchLimits(*plan, gpu);
     }
-    built.seconds = built.check_seconds = absl::ToDoubleSeconds(absl::Now() - start);
+    if (!built.failure && start_planner) {
+      // A size that the start can't take, which no ladder has, asks nothing of the variant.
+      const absl::StatusOr<v1::Plan> of_start = start_planner->MakePlan(StartVariant(*start), size, gpu);
+      if (of_start.ok()) built.failure = CheckResultPlaces(*plan, *of_start);
+    }
+    built.seconds = built.check_seconds = absl::ToDoubleSeconds(absl::Now() - begin);
     if (built.failure) return built;
     absl::StatusOr<std::vector<TensorFile>> files = TakeFiles(bundle, &*plan);
     if (!files.ok()) return files.status();
@@ -288,7 +303,7 @@ absl::StatusOr<BuiltVariant> BuildVariant(Compiler& builder, const v1::Bundle& b
   if (!built.failure) {
     if (absl::Status status = BuildSetup(builder, bundle, sizes, gpu, stopped, &built); !status.ok()) return status;
   }
-  built.seconds = absl::ToDoubleSeconds(absl::Now() - start);
+  built.seconds = absl::ToDoubleSeconds(absl::Now() - begin);
   return built;
 }
 

@@ -46,10 +46,11 @@ struct BuiltVariant {
 // distinct source and options, side by side. Checks the launches' arguments.
 // A status is the machine's fault, or CANCELLED: stopped. Thread-safe.
 // Setup launches are built with the same compiler, from sources that no edit touches: that they do not build is a
-// failure too.
+// failure too. `start`: the bundle as submitted, whose start variant says in which buffers results lie after a call
+// (CheckResultPlaces); null: the variant's own launches do.
 absl::StatusOr<BuiltVariant> BuildVariant(Compiler& builder, const v1::Bundle& bundle, const v1::Variant& variant,
                                           const std::vector<v1::Size>& sizes, const v1::GpuInfo& gpu,
-                                          const Stopped& stopped = nullptr);
+                                          const Stopped& stopped = nullptr, const v1::Bundle* start = nullptr);
 
 // In the name of a kernel of ours that compute-sanitizer does not watch. No launch may name one like it.
 inline constexpr char kOwnFillKernel[] = "pawl_fill";

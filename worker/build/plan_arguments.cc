@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 #include <numeric>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "kernels/data_type.h"
+#include "kernels/plan.h"
 
 namespace pawl {
 namespace {
@@ -133,6 +135,29 @@ std::vector<int> BuffersAfter(const v1::Plan& plan) {
     if (launch.swap_size() == 2 && odd) std::swap(buffers[launch.swap(0)], buffers[launch.swap(1)]);
   }
   return buffers;
+}
+
+std::optional<v1::Failure> CheckResultPlaces(const v1::Plan& plan, const v1::Plan& start) {
+  const std::vector<int> places = BuffersAfter(plan), start_places = BuffersAfter(start);
+  std::map<std::string, std::string> expected;
+  for (int i = 0; i < start.tensors_size(); ++i) {
+    expected[start.tensors(i).name()] = start.tensors(start_places[i]).name();
+  }
+  for (int i = 0; i < plan.tensors_size(); ++i) {
+    if (!IsCompared(plan.tensors(i).role())) continue;
+    const std::string &name = plan.tensors(i).name(), &place = plan.tensors(places[i]).name();
+    if (place == expected[name]) continue;
+    v1::Failure failure;
+    failure.set_stage(v1::STAGE_STATIC_CHECK);
+    failure.set_check(v1::CHECK_LAUNCH_LIMITS);
+    failure.set_size(plan.size());
+    failure.set_message(
+        absl::StrCat("the result of ", name, " is left in the buffer of ", place, " at size ", plan.size(), ", where ",
+                     start.launches().empty() ? "the contract wants" : "the start variant leaves", " it in that of ",
+                     expected[name], ": copy it there as part of the call, or change `swap` or `repeat`"));
+    return failure;
+  }
+  return std::nullopt;
 }
 
 absl::Status CheckPlan(const v1::Plan& plan) {

@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "pawl/v1/evidence.pb.h"
 #include "pawl/v1/plan.pb.h"
 
 namespace pawl {
@@ -47,6 +49,11 @@ absl::Status VisitInOrder(const Launches& launches, const Each& each) {
 
 // Of each tensor the one whose buffer its name means once all launches have exchanged theirs.
 std::vector<int> BuffersAfter(const v1::Plan& plan);
+
+// Whether each output and inout ends in the buffer, by its tensor's name, in which the start variant leaves it at this
+// size: otherwise a call that exchanges a result with scratch would leave the copy that its caller needs out of its
+// time. A plan of a contract alone has no launches, so that each result belongs in its own tensor.
+std::optional<v1::Failure> CheckResultPlaces(const v1::Plan& plan, const v1::Plan& start);
 
 // InvalidArgument: an argument without a value, an index outside of the plan's tensors, an exchange of two tensors
 // that differ in bytes, or a loop whose launches are not repeated alike.

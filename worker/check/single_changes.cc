@@ -66,7 +66,7 @@ absl::StatusOr<std::vector<v1::CheckChange>> BuildSingleChanges(Compiler& builde
       changes[i] = v1::CheckChange();
       *changes[i].mutable_change() = (*singles)[i].change;
       const absl::StatusOr<BuiltVariant> built =
-          BuildVariant(builder, bundle, (*singles)[i].variant, {size}, gpu, stopped);
+          BuildVariant(builder, bundle, (*singles)[i].variant, {size}, gpu, stopped, &bundle);
       faults[i] = built.status();
       if (!built.ok()) continue;
       changes[i].set_seconds(built->seconds);

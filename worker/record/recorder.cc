@@ -341,7 +341,7 @@ absl::StatusOr<Recording> Recorder::Run(const Report& report, const Say& say) {
 
   const absl::Time start = absl::Now();
   BuildAhead builds({}, [&](const v1::Variant& variant) {
-    return BuildVariant(device_.builder(), bundle_, variant, AllSizes(bundle_).all, device_.gpu());
+    return BuildVariant(device_.builder(), bundle_, variant, AllSizes(bundle_).all, device_.gpu(), nullptr, &bundle_);
   });
   auto next_round = [&]() -> absl::StatusOr<std::vector<v1::Variant>> {
     absl::StatusOr<std::vector<v1::Variant>> round = NextRound();

@@ -15,8 +15,8 @@ int BesideTimedCalls() { return std::clamp(static_cast<int>(std::thread::hardwar
 
 }  // namespace
 
-FurtherBuild::FurtherBuild(GpuDevice& device, const v1::Bundle& bundle, const BuiltVariant& candidate,
-                           const std::vector<SizeWeight>& timed)
+FurtherBuild::FurtherBuild(GpuDevice& device, const v1::Bundle& bundle, const v1::Bundle* start,
+                           const BuiltVariant& candidate, const std::vector<SizeWeight>& timed)
     : hidden_(MoreHiddenSizes(bundle, SecretSeed())),
       again_(AllSizes(bundle)),
       few_(std::make_shared<FewAtATime>(device.builder(), BesideTimedCalls())) {
@@ -30,14 +30,16 @@ FurtherBuild::FurtherBuild(GpuDevice& device, const v1::Bundle& bundle, const Bu
     const Stopped stopped = [stopped = device.stopped(), abandoned = abandoned_] {
       return *abandoned || (stopped && stopped());
     };
-    return std::async(std::launch::async, [&device, &bundle, &candidate, few = few_, stopped,
-                                           sizes = std::move(sizes)] {
-      absl::StatusOr<BuiltVariant> built = BuildVariant(*few, bundle, candidate.variant, sizes, device.gpu(), stopped);
-      if (!built.ok() || built->failure) return built;
-      // One that does not build is for those to judge that need it.
-      for (const BuiltSize& at : built->sizes) BuildReferenceAhead(device, bundle, at.plan, stopped).IgnoreError();
-      return built;
-    });
+    return std::async(std::launch::async,
+                      [&device, &bundle, start, &candidate, few = few_, stopped, sizes = std::move(sizes)] {
+                        absl::StatusOr<BuiltVariant> built =
+                            BuildVariant(*few, bundle, candidate.variant, sizes, device.gpu(), stopped, start);
+                        if (!built.ok() || built->failure) return built;
+                        // One that does not build is for those to judge that need it.
+                        for (const BuiltSize& at : built->sizes)
+                          BuildReferenceAhead(device, bundle, at.plan, stopped).IgnoreError();
+                        return built;
+                      });
   };
   std::vector<v1::Size> sizes = hidden_;
   sizes.insert(sizes.end(), again_.all.begin(), again_.all.end());

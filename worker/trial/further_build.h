@@ -18,8 +18,8 @@ namespace pawl {
 // background: that begins while the candidate is confirmed. All sizes are drawn here, and nobody can foresee them.
 class FurtherBuild {
  public:
-  // The candidate was built at the sizes that are timed.
-  FurtherBuild(GpuDevice& device, const v1::Bundle& bundle, const BuiltVariant& candidate,
+  // The candidate was built at the sizes that are timed. `start`: as of BuildVariant; it must outlive this.
+  FurtherBuild(GpuDevice& device, const v1::Bundle& bundle, const v1::Bundle* start, const BuiltVariant& candidate,
                const std::vector<SizeWeight>& timed);
   ~FurtherBuild() { *abandoned_ = true; }  // futures of std::async wait
   FurtherBuild(const FurtherBuild&) = delete;

@@ -24,9 +24,9 @@ class Sides {
     const SizesToValidate validated = AllSizes(*base_.bundle);
     small_ = validated.small;
     for (auto [side, built] : {std::pair{&base_, &built_base_}, std::pair{&candidate_, &built_candidate_}}) {
-      absl::StatusOr<BuiltVariant> variant =
-          BuildVariant(device_.builder(), *side->bundle, side->variant, validated.all, device_.gpu(),
-                       [this] { return observer_.stopped(); });
+      absl::StatusOr<BuiltVariant> variant = BuildVariant(
+          device_.builder(), *side->bundle, side->variant, validated.all, device_.gpu(),
+          [this] { return observer_.stopped(); }, base_.bundle.get());
       if (!variant.ok()) return variant.status();
       *built = *std::move(variant);
     }

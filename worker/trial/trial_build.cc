@@ -7,6 +7,7 @@
 #include "absl/strings/str_join.h"
 #include "base/hash/hash.h"
 #include "google/protobuf/util/message_differencer.h"
+#include "kernels/bundle_message.h"
 #include "kernels/data_type.h"
 #include "kernels/hidden_sizes.h"
 #include "kernels/plan.h"
@@ -190,8 +191,11 @@ absl::StatusOr<std::unique_ptr<TrialBuild>> TrialBuilder::Build(const v1::Trial&
   }
   build->built_ahead = ahead.has_value();
   if (!ahead) {
-    absl::StatusOr<AheadVariant> built =
-        BuildCandidate(device_.builder(), *build->bundle, trial.variant(), SizesOf(trial, *build->bundle), stopped);
+    // A start that was proposed has nothing but its contract to hold it against.
+    const std::shared_ptr<const v1::Bundle> start =
+        trial.sanitize_start() ? std::make_shared<const v1::Bundle>(ContractPartOf(*bundle)) : bundle;
+    absl::StatusOr<AheadVariant> built = BuildCandidate(device_.builder(), *build->bundle, trial.variant(), *start,
+                                                        SizesOf(trial, *build->bundle), stopped);
     if (!built.ok()) return built.status();
     ahead = *std::move(built);
   }
@@ -225,12 +229,12 @@ absl::StatusOr<std::unique_ptr<TrialBuild>> TrialBuilder::Build(const v1::Trial&
 }
 
 absl::StatusOr<AheadVariant> TrialBuilder::BuildCandidate(Compiler& compiler, const v1::Bundle& bundle,
-                                                          const v1::Variant& variant, SizesToValidate sizes,
-                                                          const Stopped& stopped) {
+                                                          const v1::Variant& variant, const v1::Bundle& start,
+                                                          SizesToValidate sizes, const Stopped& stopped) {
   AheadVariant candidate;
   candidate.sizes = std::move(sizes);
   absl::StatusOr<BuiltVariant> built =
-      BuildVariant(compiler, bundle, variant, candidate.sizes.all, device_.gpu(), stopped);
+      BuildVariant(compiler, bundle, variant, candidate.sizes.all, device_.gpu(), stopped, &start);
   if (!built.ok()) return built.status();
   candidate.built = *std::move(built);
   return candidate;
@@ -254,11 +258,11 @@ void TrialBuilder::Expect(const v1::Trial& trial, std::shared_ptr<const v1::Bund
       next.mutable_change()->mutable_source()->clear_patch();  // it is known by its name
     }
     variants.emplace_back(KeyOf(*of, next.variant(), Names(timed), trial.bundle_hash()),
-                          [this, of, next, campaign = CampaignPart(trial.name()),
+                          [this, bundle, of, next, campaign = CampaignPart(trial.name()),
                            sizes = FirstSizes(*of, next.variant(), timed)](const Stopped& stopped) {
                             AheadTime time = {campaign, std::chrono::steady_clock::now(), v1::BesideTime()};
                             absl::StatusOr<AheadVariant> built =
-                                BuildCandidate(few_, *of, next.variant(), sizes, stopped);
+                                BuildCandidate(few_, *of, next.variant(), *bundle, sizes, stopped);
                             if (built.ok() && !built->built.failure) {
                               for (const BuiltSize& at : built->built.sizes) {
                                 if (!BuildReferenceAhead(device_, *of, at.plan, stopped).ok()) break;

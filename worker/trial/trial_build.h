@@ -94,8 +94,9 @@ class TrialBuilder {
     v1::BesideTime time;  // without its begin
   };
 
+  // `start`: the bundle without edits, or of a start that was proposed its contract.
   absl::StatusOr<AheadVariant> BuildCandidate(Compiler& compiler, const v1::Bundle& bundle, const v1::Variant& variant,
-                                              SizesToValidate sizes, const Stopped& stopped);
+                                              const v1::Bundle& start, SizesToValidate sizes, const Stopped& stopped);
   absl::Status BuildParent(const v1::Bundle& bundle, const v1::Size& size, const Stopped& stopped, TrialBuild* build);
   absl::Status BuildUnsanitized(const std::shared_ptr<const v1::Bundle>& bundle, const Stopped& stopped,
                                 TrialBuild* build);

@@ -126,8 +126,9 @@ absl::Status ValidateOffLadder(TrialRun& run, const std::vector<v1::Size>& sizes
   if (!built.ok()) return built.status();
   if (built->failure && sizes.size() > 1) {  // perhaps at one of them only
     for (const v1::Size& size : sizes) {
-      absl::StatusOr<BuiltVariant> one = BuildVariant(run.device.builder(), run.bundle, run.build.candidate.variant,
-                                                      {size}, run.device.gpu(), run.device.stopped());
+      absl::StatusOr<BuiltVariant> one =
+          BuildVariant(run.device.builder(), run.bundle, run.build.candidate.variant, {size}, run.device.gpu(),
+                       run.device.stopped(), run.build.before_edits.get());
       const absl::Status status = ValidateOffLadder(run, {size}, std::move(one));
       if (!status.ok() || run.failed()) return status;
     }
@@ -248,7 +249,8 @@ absl::Status ValidateAgain(TrialRun& run) {
 
 void BuildFurther(TrialRun& run) {
   if (run.further != nullptr) return;
-  run.further = std::make_unique<FurtherBuild>(run.device, run.bundle, run.build.candidate, run.sizes());
+  run.further = std::make_unique<FurtherBuild>(run.device, run.bundle, run.build.before_edits.get(),
+                                               run.build.candidate, run.sizes());
 }
 
 absl::Status ValidateSurprise(TrialRun& run) {

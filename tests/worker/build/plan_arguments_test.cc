@@ -103,6 +103,35 @@ TEST(BuffersAfter, FollowsEveryExchange) {
   EXPECT_THAT(BuffersAfter(round), ElementsAre(1, 2, 0));
 }
 
+TEST(CheckResultPlaces, WantsEachResultWhereTheStartLeavesIt) {
+  EXPECT_FALSE(CheckResultPlaces(Swapping({4}), Swapping({2})).has_value());
+  EXPECT_FALSE(CheckResultPlaces(Swapping({3}), Swapping({5})).has_value()) << "both in the other's buffer";
+  const std::optional<v1::Failure> failure = CheckResultPlaces(Swapping({3}), Swapping({4}));
+  ASSERT_TRUE(failure.has_value());
+  EXPECT_EQ(failure->stage(), v1::STAGE_STATIC_CHECK);
+  EXPECT_EQ(failure->size(), "main");
+  EXPECT_EQ(failure->message(),
+            "the result of ping is left in the buffer of pong at size main, where the start variant leaves it in that "
+            "of ping: copy it there as part of the call, or change `swap` or `repeat`");
+  EXPECT_TRUE(CheckResultPlaces(Swapping({4}), Swapping({3})).has_value()) << "its callers look in pong";
+  EXPECT_THAT(CheckResultPlaces(Swapping({3}), Swapping({}))->message(), HasSubstr("where the contract wants it"));
+}
+
+TEST(CheckResultPlaces, MatchesTensorsByNameAndLeavesScratchAlone) {
+  v1::Plan start = Swapping({3});
+  start.mutable_tensors(1)->set_role(v1::TENSOR_ROLE_SCRATCH);
+  v1::Plan plan = start;
+  plan.mutable_tensors()->SwapElements(0, 2);
+  plan.mutable_launches(0)->set_swap(0, 2);
+  EXPECT_FALSE(CheckResultPlaces(plan, start).has_value()) << "in another order";
+  plan.mutable_tensors(1)->set_name("own");
+  EXPECT_THAT(CheckResultPlaces(plan, start)->message(), HasSubstr("is left in the buffer of own"));
+  plan = Swapping({3});
+  plan.mutable_tensors(0)->set_role(v1::TENSOR_ROLE_SCRATCH);
+  plan.mutable_tensors(1)->set_role(v1::TENSOR_ROLE_SCRATCH);
+  EXPECT_FALSE(CheckResultPlaces(plan, Swapping({4})).has_value());
+}
+
 // Two launches of a loop, then one by itself: "0.0" is the first launch in its first round.
 std::string OrderOf(int rounds) {
   v1::Plan plan = Swapping({rounds, rounds, 1});

@@ -67,6 +67,16 @@ v1::Bundle CopyBundle() {
   return bundle;
 }
 
+v1::Bundle ExchangingBundle(const std::string& repeat) {
+  v1::Bundle bundle = CopyBundle();
+  AddTensor(&bundle, "spare", v1::TENSOR_ROLE_SCRATCH);
+  v1::Launch& launch = *bundle.mutable_launches(0);
+  launch.set_repeat(repeat);
+  launch.add_swap("out");
+  launch.add_swap("spare");
+  return bundle;
+}
+
 v1::Bundle ProblemBundle() {
   v1::Bundle bundle = CopyBundle();
   bundle.mutable_problem()->set_path("problem.py");

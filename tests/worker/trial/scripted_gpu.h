@@ -19,6 +19,9 @@ namespace pawl {
 // 110 us.
 v1::Bundle CopyBundle();
 
+// The same, with scratch `spare` that the launch exchanges with `out` after each of `repeat` repetitions.
+v1::Bundle ExchangingBundle(const std::string& repeat);
+
 // A GPU without a GPU, as the trial pipeline sees it. Unless told otherwise it is healthy: everything builds, every
 // output is right, candidate and parent take 200 us, and the tools find nothing. It notes what it is asked to do.
 class ScriptedGpu : public GpuDevice {

@@ -133,6 +133,15 @@ TEST_F(SideBySideTest, SaysWhatDoesNotBuild) {
   EXPECT_THAT(gpu_.log, IsEmpty());
 }
 
+TEST_F(SideBySideTest, RunsNothingThatLeavesAResultInAnotherBufferThanTheBasesStart) {
+  Edit([](v1::Bundle& bundle) { bundle = ExchangingBundle("1"); });
+  const SideBySide compared = Compare();
+  EXPECT_FALSE(compared.base_failure.has_value());
+  ASSERT_TRUE(compared.candidate_failure.has_value());
+  EXPECT_THAT(compared.candidate_failure->message(), HasSubstr("the result of out is left in the buffer of spare"));
+  EXPECT_THAT(gpu_.log, IsEmpty());
+}
+
 TEST_F(SideBySideTest, ComparesEditedSourcesWithOtherScratchAndLaunches) {
   Faster();
   Edit([](v1::Bundle& bundle) {

@@ -11,6 +11,10 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "kernels/read/implementation.h"
+#include "kernels/read/implementation_toml.h"
 #include "kernels/space.h"
 #include "tests/worker/trial/scripted_gpu.h"
 #include "worker/process/host_fault.h"
@@ -123,6 +127,24 @@ class TrialPipelineTest : public testing::Test {
   }
   void Faster() { gpu_.processes = {{.candidate_us = 180, .parent_us = 200}}; }
 
+  // The start with the launches and the scratch of `edited`, as a patch of kernel.toml makes it.
+  void Edit(const v1::Bundle& edited) {
+    bundle_.mutable_goal()->set_speedup(1.5);  // without one no bundle can be read
+    const std::string before = ImplementationToml(bundle_), after = ImplementationToml(edited);
+    std::string patch =
+        absl::StrCat("--- a/kernel.toml\n+++ b/kernel.toml\n@@ -1,", std::count(before.begin(), before.end(), '\n'),
+                     " +1,", std::count(after.begin(), after.end(), '\n'), " @@\n");
+    for (const auto& [mark, text] : {std::pair{"-", before}, std::pair{"+", after}}) {
+      for (const absl::string_view line : absl::StrSplit(absl::StripSuffix(text, "\n"), '\n')) {
+        absl::StrAppend(&patch, mark, line, "\n");
+      }
+    }
+    const absl::StatusOr<ImplementationState> made =
+        PatchImplementation(bundle_, {ImplementationText(bundle_), StartVariant(bundle_)}, patch);
+    ASSERT_TRUE(made.ok()) << made.status();
+    trial_.set_patched_source(made->text);
+    *trial_.mutable_variant() = made->variant;
+  }
   absl::StatusOr<std::unique_ptr<TrialBuild>> Build() {
     return TrialBuilder(gpu_).Build(trial_, std::make_shared<const v1::Bundle>(bundle_), observer_);
   }
@@ -684,6 +706,68 @@ TEST_F(TrialPipelineTest, CompilesNothingThatTheGpuCannotLaunch) {
   EXPECT_EQ(failure.check(), v1::CHECK_LAUNCH_LIMITS);
   EXPECT_THAT(gpu_.compiled(), IsEmpty());
   EXPECT_THAT(gpu_.log, IsEmpty());
+}
+
+TEST_F(TrialPipelineTest, CompilesNoEditThatLeavesAResultInAnotherBufferThanTheStart) {
+  Edit(ExchangingBundle("3"));
+  const v1::Failure failure = RunToFailure();
+  EXPECT_EQ(failure.stage(), v1::STAGE_STATIC_CHECK);
+  EXPECT_THAT(failure.size(), testing::StartsWith("hidden"));
+  EXPECT_THAT(failure.message(), AllOf(HasSubstr("the result of out is left in the buffer of spare at size hidden"),
+                                       HasSubstr("where the start variant leaves it in that of out: copy it there")));
+  EXPECT_THAT(gpu_.compiled(), IsEmpty());
+  EXPECT_THAT(gpu_.log, IsEmpty());
+}
+
+TEST_F(TrialPipelineTest, KeepsAnEditThatExchangesAResultBack) {
+  Edit(ExchangingBundle("4"));
+  Faster();
+  EXPECT_FALSE(Run().has_failure());
+  EXPECT_THAT(gpu_.log, ElementsAreArray(kKept));
+}
+
+TEST_F(TrialPipelineTest, RejectsAnEditThatLeavesAResultElsewhereAtASizeThatIsMetOnlyBeforeAKeep) {
+  Edit(ExchangingBundle("N > 1000 && N < 67108864 ? 1 : 2"));
+  Faster();
+  const v1::Failure failure = RunToFailure();
+  EXPECT_THAT(failure.size(), testing::StartsWith("beside"));
+  EXPECT_THAT(failure.message(), HasSubstr("the result of out is left in the buffer of spare"));
+}
+
+TEST_F(TrialPipelineTest, LetsTheStartLeaveAResultElsewhereAndItsVariantsThere) {
+  bundle_ = ExchangingBundle("N % 2 + 1");
+  Faster();
+  EXPECT_FALSE(Run().has_failure());
+  Alone();
+  EXPECT_FALSE(Run().has_failure());
+}
+
+TEST_F(TrialPipelineTest, RejectsAVariantWhoseRepetitionsLeaveAResultElsewhere) {
+  bundle_ = ExchangingBundle("TILE / 32");
+  EXPECT_THAT(RunToFailure().message(), HasSubstr("where the start variant leaves it in that of spare"));
+}
+
+TEST_F(TrialPipelineTest, WantsResultsOfAProposedStartWhereTheContractHasThem) {
+  bundle_ = ExchangingBundle("1");
+  Alone();
+  trial_.set_sanitize_start(true);
+  const v1::Failure failure = RunToFailure();
+  EXPECT_THAT(failure.message(), HasSubstr("where the contract wants it in that of out"));
+  EXPECT_THAT(gpu_.log, IsEmpty());
+  bundle_ = ExchangingBundle("2");
+  EXPECT_FALSE(Run().has_failure());
+}
+
+TEST_F(TrialPipelineTest, TakesNothingAheadThatLeavesAResultElsewhere) {
+  bundle_ = ExchangingBundle("TILE / 32");
+  const auto bundle = std::make_shared<const v1::Bundle>(bundle_);
+  TrialBuilder builder(gpu_);
+  v1::ForeseenVariant next;
+  *next.mutable_variant() = Tile(64);
+  builder.Expect(trial_, bundle, {next});
+  const absl::StatusOr<std::unique_ptr<TrialBuild>> build = builder.Build(trial_, bundle, observer_);
+  ASSERT_TRUE(build.ok()) << build.status();
+  EXPECT_TRUE((*build)->failure.has_value());
 }
 
 TEST_F(TrialPipelineTest, RunsNothingThatDoesNotCompile) {
