@@ -1,6 +1,7 @@
 #include "kernels/hidden_sizes.h"
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 #include <limits>
 #include <map>
@@ -253,6 +254,28 @@ std::vector<int64_t> SpreadValues(const HiddenValues& values, int64_t most) {
   return spread;
 }
 
+// A smaller value for each [hidden] dimension of the size that is above its range, of the value, the highest of the
+// range and its step. Nothing where no dimension is, or none has a value between.
+template <typename Less>
+std::optional<v1::Size> BelowSize(const v1::Bundle& bundle, const v1::Size& size, const Less& less_than) {
+  v1::Size below = size;
+  std::string name = absl::StrCat("beside ", size.name());
+  bool differs = false;
+  const std::map<std::string, v1::HiddenRange> ranges(bundle.hidden().begin(), bundle.hidden().end());
+  for (const auto& [dimension, range] : ranges) {
+    const auto value = size.values().find(dimension);
+    if (value == size.values().end() || value->second <= range.high()) continue;
+    const int64_t less = less_than(value->second, range.high(), std::max(1, range.multiple()));
+    if (less <= range.high() || less >= value->second) continue;
+    (*below.mutable_values())[dimension] = static_cast<int32_t>(less);
+    absl::StrAppend(&name, " ", dimension, "=", less);
+    differs = true;
+  }
+  if (!differs) return std::nullopt;
+  below.set_name(name);
+  return below;
+}
+
 }  // namespace
 
 std::vector<v1::Size> HiddenSpread(const v1::Bundle& bundle, size_t most) {
@@ -292,23 +315,20 @@ std::vector<v1::Size> MoreHiddenSizes(const v1::Bundle& bundle, uint64_t seed) {
 std::optional<v1::Size> SizeBeside(const v1::Bundle& bundle, const v1::Size& size, uint64_t seed) {
   constexpr int64_t kMostSteps = 8;
   Random random(seed);
-  v1::Size beside = size;
-  std::string name = absl::StrCat("beside ", size.name());
-  bool differs = false;
-  const std::map<std::string, v1::HiddenRange> ranges(bundle.hidden().begin(), bundle.hidden().end());
-  for (const auto& [dimension, range] : ranges) {
-    const auto value = size.values().find(dimension);
-    if (value == size.values().end() || value->second <= range.high()) continue;
-    const int64_t step = std::max(1, range.multiple());
-    const int64_t less = (value->second - 1) / step * step - step * random.Between(0, kMostSteps - 1);
-    if (less <= range.high()) continue;
-    (*beside.mutable_values())[dimension] = static_cast<int32_t>(less);
-    absl::StrAppend(&name, " ", dimension, "=", less);
-    differs = true;
-  }
-  if (!differs) return std::nullopt;
-  beside.set_name(name);
-  return beside;
+  return BelowSize(bundle, size, [&](int64_t value, int64_t, int64_t step) {
+    return (value - 1) / step * step - step * random.Between(0, kMostSteps - 1);
+  });
+}
+
+std::optional<v1::Size> SizeBetween(const v1::Bundle& bundle, const v1::Size& size, uint64_t seed) {
+  constexpr int64_t kParts = 1 << 20;
+  Random random(seed);
+  return BelowSize(bundle, size, [&](int64_t value, int64_t above, int64_t step) {
+    const double share = static_cast<double>(random.Between(0, kParts)) / kParts;
+    const double drawn = std::exp(std::log(above + 1) + share * (std::log(value) - std::log(above + 1)));
+    const int64_t steps = std::min(static_cast<int64_t>(drawn) / step, (value - 1) / step);
+    return std::max(steps, above / step + 1) * step;
+  });
 }
 
 }  // namespace pawl

@@ -34,4 +34,8 @@ std::vector<v1::Size> HiddenSpread(const v1::Bundle& bundle, size_t most);
 // kernel may take whatever is large for the size that is timed. Nothing where no dimension is.
 std::optional<v1::Size> SizeBeside(const v1::Bundle& bundle, const v1::Size& size, uint64_t seed);
 
+// Anywhere between the range and `size` in each such dimension, all magnitudes as likely: between the hidden sizes and
+// those that are timed may lie most of what a kernel is used at.
+std::optional<v1::Size> SizeBetween(const v1::Bundle& bundle, const v1::Size& size, uint64_t seed);
+
 }  // namespace pawl

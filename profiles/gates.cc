@@ -61,7 +61,7 @@ const std::vector<Nature>& Natures() {
        {kReject, kPause},
        kNeverKept,
        Range{0.1, 1, "a share of the shortest possible time, and honest times are above it"}},
-      {"steady-timing", v1::STAGE_MEASURE, true, {kReject, kPause}, kNeverKept, {}},
+      {"steady-timing", v1::STAGE_MEASURE, true, {kRevert, kReject, kPause}, kNeverKept, {}},
       {"seat", v1::STAGE_MEASURE, true, {kReject, kPause}, kNeverKept, Range{1e-6, 0.05, "a share of honest variants"}},
       {"sanitizer", v1::STAGE_VALIDATE, true, {kReject, kPause}, kNeverKept, {}},
       {"profile-first",

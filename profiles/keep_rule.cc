@@ -207,8 +207,9 @@ std::string Reason(const v1::Comparison& c, const Figures& figures, bool disagre
     if (c.processes() < rule.min_processes) {
       return absl::StrCat("Unclear: ", interval, "; not confirmed in a second process");
     }
-    return absl::StrFormat("Unclear: %s; but some pairs took far longer than others: over the time of all it is %+.2f %%",
-                           interval, Percent(figures.mean - figures.shortfall));
+    return absl::StrFormat(
+        "Unclear: %s; but some pairs took far longer than others: over the time of all it is %+.2f %%", interval,
+        Percent(figures.mean - figures.shortfall));
   }
   const bool above = c.upper() > std::log1p(rule.min_gain), below = c.lower() < -std::log1p(rule.min_gain);
   return absl::StrCat("Unclear: ", interval, "; the interval includes ", above ? "+" : "-", gain,

@@ -536,6 +536,29 @@ TEST(HiddenSizesTest, OneLiesBesideTheTimedSizeWhereHiddenOnesEndFarBelow) {
   EXPECT_FALSE(SizeBeside(bundle, goal, 1)) << "hidden sizes reach it";
 }
 
+TEST(HiddenSizesTest, OneLiesAnywhereBetweenTheHiddenOnesAndTheTimedSize) {
+  v1::Bundle bundle = Golden();
+  v1::Size goal = bundle.sizes(bundle.sizes_size() - 1);
+  (*goal.mutable_values())["ROWS"] = 1 << 20;
+  (*goal.mutable_values())["COLS"] = 1024;
+  (*bundle.mutable_hidden())["ROWS"].set_high(600);
+  (*bundle.mutable_hidden())["COLS"].set_high(1016);
+  (*bundle.mutable_hidden())["COLS"].set_multiple(8);
+  std::set<int> magnitudes;
+  for (uint64_t seed = 0; seed < 300; ++seed) {
+    const std::optional<v1::Size> between = SizeBetween(bundle, goal, seed);
+    ASSERT_TRUE(between);
+    const int rows = between->values().at("ROWS");
+    EXPECT_GT(rows, 600);
+    EXPECT_LT(rows, 1 << 20);
+    magnitudes.insert(static_cast<int>(std::log2(rows)));
+    EXPECT_EQ(between->values().at("COLS"), 1024) << "no multiple of 8 lies between";
+  }
+  EXPECT_EQ(magnitudes.size(), 11u) << "from 2^9 to 2^19";
+  (*bundle.mutable_hidden())["ROWS"].set_high(1 << 20);
+  EXPECT_FALSE(SizeBetween(bundle, goal, 1)) << "hidden sizes reach it";
+}
+
 TEST(HiddenSizesTest, CatchAKernelThatIsWrongForSquareMatrices) {
   v1::Bundle bundle = Golden();
   (*bundle.mutable_hidden())["COLS"].clear_multiple();

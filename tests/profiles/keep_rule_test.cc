@@ -154,7 +154,7 @@ KeepRule SureRule() {
 
 // A kernel that guesses, and begins again where the guess was wrong: it is right, and slow with some inputs.
 TEST(Compare, CountsTheTimeOfPairsThatAreFarSlowerThanOthers) {
-  PairBatch process = Pairs(1.0, 0.002, 36);  // twice as fast
+  PairBatch process = Pairs(1.0, 0.002, 36);           // twice as fast
   process.log_ratios[7] = process.log_ratios[23] = 0;  // as fast as its parent with some
   EXPECT_EQ(Judged({process, process}).result(), v1::FASTER);
   process.log_ratios[7] = process.log_ratios[23] = std::log(1.0 / 10);  // 34 times 0.5 and 2 times 10, for 36 times 1

@@ -124,6 +124,8 @@ absl::Status Comparer::FindSides() {
     if (!local_bytes.ok()) return local_bytes.status();
     local_bytes_ = std::max(local_bytes_, *local_bytes);
     PAWL_RETURN_IF_ERROR(CheckPlan(*side.plan));
+    // Both in the same way: a graph has a cost of its own.
+    cold_by_graph_ |= CountLaunches(*side.plan) > kQueuedLaunches;
     sides_.push_back(&side);
     return absl::OkStatus();
   };
@@ -501,7 +503,7 @@ absl::StatusOr<bool> Comparer::Measure(Side& side, v1::TimingMode mode, const st
   const Key key = RandomKey();
   // More launches than the host can queue in the meantime are one graph.
   OwnedGraph single;
-  if (cold && CountLaunches(*side.plan) > kQueuedLaunches) {
+  if (cold && cold_by_graph_) {
     absl::StatusOr<CUgraphExec> captured = Captured(side, order);
     if (!captured.ok()) return captured.status();
     single.graph = *captured;
@@ -525,7 +527,7 @@ absl::StatusOr<bool> Comparer::Measure(Side& side, v1::TimingMode mode, const st
 
 absl::Status Comparer::CallBriefly(Side& side, bool cold) {
   PAWL_CUDA(EventRecord(gpu_.starts[0], gpu_.stream));
-  if (cold && CountLaunches(*side.plan) <= kQueuedLaunches) {
+  if (cold && !cold_by_graph_) {
     PAWL_RETURN_IF_ERROR(CallSet(side, brief_.order[0]));
   } else {
     PAWL_CUDA(GraphLaunch(side.brief, gpu_.stream));

@@ -151,6 +151,7 @@ class Comparer {
   v1::Plan others_;                     // the parent's plan, each tensor as large as that of parent or witness
   std::vector<PlacementStyle> styles_;  // that come next, so that all come equally often
   bool large_ = false;                  // a module takes much memory
+  bool cold_by_graph_ = false;          // a call has more launches than the host can queue: single ones are graphs
   int local_bytes_ = 0;                 // of a thread, the most of all sides
   bool inputs_repeat_ = false;          // some are the same in several calls: of a pool, a file, static, or no chance
   bool has_static_ = false;             // tensors that all calls share

@@ -8,7 +8,8 @@ namespace pawl {
 
 enum class WallClock {
   kAgrees,     // with the GPU's events, about calls
-  kDisagrees,  // about calls, and agrees about Pawl's own kernel before and after them: work runs outside of what is timed
+  kDisagrees,  // about calls, and agrees about Pawl's own kernel before and after them: work runs outside of what is
+               // timed
   kUnsteady,   // neither could be shown: other work on the machine makes one look like the other
 };
 

@@ -24,7 +24,11 @@ FurtherBuild::FurtherBuild(GpuDevice& device, const v1::Bundle& bundle, const v1
     v1::Size goal;
     goal.set_name(each.size);
     *goal.mutable_values() = candidate.Find(each.size)->plan.sizes();
-    if (std::optional<v1::Size> size = SizeBeside(bundle, goal, SecretSeed())) beside_.push_back(*std::move(size));
+    for (const auto draw : {SizeBeside, SizeBetween}) {
+      std::optional<v1::Size> size = draw(bundle, goal, SecretSeed());
+      const auto same = [&](const v1::Size& other) { return other.name() == size->name(); };
+      if (size && std::none_of(beside_.begin(), beside_.end(), same)) beside_.push_back(*std::move(size));
+    }
   }
   const auto build = [&](std::vector<v1::Size> sizes) {
     const Stopped stopped = [stopped = device.stopped(), abandoned = abandoned_] {

@@ -90,10 +90,11 @@ class Sides {
     at.candidate_us = cold ? measured.cold_us() : measured.warm_us();
     at.candidate = measured.evidence();
     at.comparison = std::move(beside->comparison);
-    const bool unsteady = at.comparison.result() == v1::UNCLEAR && at.comparison.discarded() >= KeepRule().max_discarded;
+    const bool unsteady =
+        at.comparison.result() == v1::UNCLEAR && at.comparison.discarded() >= KeepRule().max_discarded;
     if (unsteady && !measured.disturbances().empty()) {
-      at.comparison.set_reason(absl::StrCat("Unclear: ", at.comparison.discarded(), " pairs were discarded: ",
-                                            absl::StrJoin(measured.disturbances(), "; ")));
+      at.comparison.set_reason(absl::StrCat("Unclear: ", at.comparison.discarded(),
+                                            " pairs were discarded: ", absl::StrJoin(measured.disturbances(), "; ")));
     }
     if (measured.has_failure() && measured.failure().check() == v1::CHECK_UNSTEADY) {
       at.comparison.set_result(v1::UNCLEAR);

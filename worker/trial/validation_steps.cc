@@ -421,7 +421,8 @@ absl::Status SanitizeLargeSizes(TrialRun& run) {
     if (!passed.ok() || !*passed) return passed.status();
   }
   if (*at_hidden != nullptr) {
-    const absl::StatusOr<bool> passed = passes(**at_hidden, hidden.size() == 1 ? hidden[0]->plan.size() : "hidden sizes");
+    const absl::StatusOr<bool> passed =
+        passes(**at_hidden, hidden.size() == 1 ? hidden[0]->plan.size() : "hidden sizes");
     if (!passed.ok() || !*passed) return passed.status();
   }
   absl::StatusOr<Sanitizing> slow_tools = Sanitizing();

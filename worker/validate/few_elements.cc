@@ -26,8 +26,8 @@ bool IsOfFew(const v1::Plan& plan, const v1::PlanTensor& tensor) {
     return input.has_low() && input.low() >= 0 && input.high() < static_cast<double>(largest_table);
   };
   return largest_table > 0 && std::all_of(plan.tensors().begin(), plan.tensors().end(), [&](const auto& input) {
-    return !IsFilled(input.role()) || IsFloat(input.type()) || HasFew(input) || is_index(input);
-  });
+           return !IsFilled(input.role()) || IsFloat(input.type()) || HasFew(input) || is_index(input);
+         });
 }
 
 const v1::PlanTensor* FindTensor(const v1::Plan& plan, const std::string& name) {

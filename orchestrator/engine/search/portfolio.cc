@@ -17,6 +17,7 @@ namespace {
 
 // A variant that is faster by less is not worth a leg, and a rule that loses no more is right.
 constexpr double kWorthwhile = 0.03;
+constexpr double kLeastGainOfPick = 0.01;  // log speedup where another member is picked
 constexpr size_t kMostBetween = 4;
 // Of the sizes that a rule looks at: a submission may have hundreds, and their products would take minutes.
 constexpr size_t kMostVariables = 8;
@@ -182,7 +183,15 @@ std::vector<Feature> FeaturesOf(const std::vector<SizePoint>& points) {
   return features;
 }
 
-// The threshold that splits the leaf with the least loss; nothing: none is better than no split.
+// Of the sizes for which it has another member than before.
+double WeightThatChanges(const Leaf& leaf, size_t before) {
+  double weight = 0;
+  for (const SizePoint* point : leaf.points) weight += leaf.member == before ? 0 : point->weight;
+  return weight;
+}
+
+// The threshold that splits the leaf with the least loss; nothing: none is better than no split. Times of a few pairs
+// differ by chance: where another member is picked it must be faster by more than that.
 std::optional<std::pair<Leaf, Leaf>> Split(const Leaf& leaf, const std::vector<Feature>& features, size_t members) {
   std::optional<std::pair<Leaf, Leaf>> best;
   double least = leaf.loss - 1e-6;
@@ -199,6 +208,8 @@ std::optional<std::pair<Leaf, Leaf>> Split(const Leaf& leaf, const std::vector<F
       SetMember(members, &low);
       SetMember(members, &high);
       if (low.loss + high.loss >= least) continue;
+      const double changed = WeightThatChanges(low, leaf.member) + WeightThatChanges(high, leaf.member);
+      if (leaf.loss - low.loss - high.loss <= kLeastGainOfPick * changed) continue;
       least = low.loss + high.loss;
       low.conditions.push_back({feature, threshold, false});
       high.conditions.push_back({feature, threshold, true});

@@ -35,13 +35,13 @@ v1::Comparison CompareSamples(const CampaignState& campaign, const v1::TrialResu
   }
   // A worker that lacks pairs of a process has not found it faster, and has left out what comes before a keep.
   const bool step = planned.purpose() == v1::TRIAL_PURPOSE_ITERATION && planned.expedition();
-  const bool to_keep = (planned.purpose() == v1::TRIAL_PURPOSE_ITERATION && !step) ||
-                       planned.purpose() == v1::TRIAL_PURPOSE_END;
+  const bool to_keep =
+      (planned.purpose() == v1::TRIAL_PURPOSE_ITERATION && !step) || planned.purpose() == v1::TRIAL_PURPOSE_END;
   if (to_keep && comparison.result() == v1::FASTER && !result.checked_to_keep()) {
     comparison.set_result(v1::UNCLEAR);
-    comparison.set_reason(absl::StrCat("Unclear: the worker could not confirm it, and left out the checks before a keep",
-                                       result.disturbances().empty() ? "" : ": ",
-                                       absl::StrJoin(result.disturbances(), "; ")));
+    comparison.set_reason(
+        absl::StrCat("Unclear: the worker could not confirm it, and left out the checks before a keep",
+                     result.disturbances().empty() ? "" : ": ", absl::StrJoin(result.disturbances(), "; ")));
   }
   return comparison;
 }
@@ -346,7 +346,8 @@ void JudgeSameCode(const CampaignState& campaign, const v1::Iteration& parent, v
 void JudgeUnsteady(const std::string& reason, const v1::TrialResult& result, const Gates& gates,
                    v1::Iteration* iteration) {
   FailGate(iteration, gates.For(v1::CHECK_UNSTEADY), 0, reason);
-  iteration->set_verdict(v1::REVERTED);
+  const bool rejects = gates.For(v1::CHECK_UNSTEADY).action == v1::GATE_ACTION_REJECT;
+  iteration->set_verdict(rejects ? v1::REJECTED : v1::REVERTED);
   iteration->set_comparison(v1::UNCLEAR);
   iteration->set_reason(reason);
   iteration->mutable_interval()->set_result(v1::UNCLEAR);

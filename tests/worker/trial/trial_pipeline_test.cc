@@ -56,9 +56,10 @@ const Log kRestarted = {"restart"};
 const Log kSanitized = {"sanitize hidden hidden small"};
 const Log kProfiled = {"profile main"};
 
-// The sizes that are drawn for what is about to be kept: both hidden ones that the bundle allows, and one beside main.
-const Log kMoreSizes = {"call hidden x2", "check hidden",   "call hidden x2",
-                        "check hidden",   "call beside x2", "check beside"};
+// The sizes that are drawn for what is about to be kept: both hidden ones that the bundle allows, one beside main, and
+// one between that and the hidden ones.
+const Log kMoreSizes = {"call hidden x2", "check hidden", "call hidden x2", "check hidden",
+                        "call beside x2", "check beside", "call beside x2", "check beside"};
 const Log kSanitizedLarge = {"memcheck main"};  // main has too much memory for racecheck and initcheck
 const Log kReferenceTried = {"reference call small x1", "reference check small"};
 
