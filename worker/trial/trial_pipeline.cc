@@ -70,15 +70,26 @@ bool GrewContext(const TrialRun& run) {
 }
 
 // What a wrong candidate wrote where it should not have may be Pawl's own code, or what the next trial is checked with.
-bool FailedOnGpu(TrialRun& run) {
-  const v1::Stage stage = run.result().failure().stage();
-  return run.failed() && (stage == v1::STAGE_VALIDATE || stage == v1::STAGE_MEASURE);
+bool WroteWhatIsWrong(TrialRun& run) {
+  switch (run.result().failure().check()) {
+    case v1::CHECK_TOLERANCE:
+    case v1::CHECK_NON_FINITE:
+    case v1::CHECK_DETERMINISM:
+    case v1::CHECK_INPUT_CHANGED:
+    case v1::CHECK_GUARD_BAND:
+    case v1::CHECK_FAULT:
+    case v1::CHECK_TIMED_OUTPUT:
+    case v1::CHECK_UNTOUCHED:
+      return true;
+    default:
+      return false;
+  }
 }
 
 // Nothing of a trial stays in the GPU's memory.
 void Clear(TrialRun& run) {
   run.sanitizer.reset();
-  if (GrewContext(run) || FailedOnGpu(run)) {
+  if (GrewContext(run) || WroteWhatIsWrong(run)) {
     run.device.runner().Restart();
   } else {
     run.device.runner().UnloadAll();
