@@ -343,7 +343,7 @@ Throughput MeasureReplay(int workers, int campaigns, double seconds) {
 void BenchReplay(double seconds, const std::vector<int>& counts) {
   printf(
       "| replay workers | iterations/s | us an iteration | CPU | replay | complete + next lease | commit | engine "
-      "alone | bare rpc | bare commit | iterations a commit | leases lost | ListWorkers, ms: median | 95 % | most |\n"
+      "alone | bare rpc | bare commit | iterations a commit | leases lost | ListWorkers, ms: median | 95 %% | most |\n"
       "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n");
   // As many for few workers as for many, so that only the workers differ; enough that each always finds a trial.
   const int campaigns = std::max(20, 2 * *std::max_element(counts.begin(), counts.end()));

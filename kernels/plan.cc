@@ -17,6 +17,20 @@
 namespace pawl {
 namespace {
 
+// Whether each call gets another content by chance.
+bool IsDrawn(v1::Fill fill) {
+  switch (fill) {
+    case v1::FILL_ZEROS:
+    case v1::FILL_ONES:
+    case v1::FILL_CONSTANT:
+    case v1::FILL_IOTA:
+    case v1::FILL_FILE:
+      return false;
+    default:
+      return true;
+  }
+}
+
 constexpr int64_t kMaxInt32 = std::numeric_limits<int32_t>::max();
 
 using Values = std::map<std::string, double>;
@@ -60,6 +74,15 @@ std::map<std::string, double> GpuLimits(const v1::GpuInfo& gpu) {
 bool IsFilled(v1::TensorRole role) { return role == v1::TENSOR_ROLE_INPUT || role == v1::TENSOR_ROLE_INOUT; }
 
 bool IsCompared(v1::TensorRole role) { return role == v1::TENSOR_ROLE_OUTPUT || role == v1::TENSOR_ROLE_INOUT; }
+
+bool CallsShareInputs(const v1::Plan& plan) {
+  bool drawn = false;
+  for (const v1::PlanTensor& tensor : plan.tensors()) {
+    if (tensor.fill() == v1::FILL_FILE || tensor.is_static()) return true;
+    drawn |= IsFilled(tensor.role()) && IsDrawn(tensor.fill());
+  }
+  return !drawn;
+}
 
 const std::string& SymbolOf(const v1::PlanLaunch& launch) {
   return launch.symbol().empty() ? launch.entry() : launch.symbol();

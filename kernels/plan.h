@@ -61,6 +61,9 @@ v1::GpuInfo TypicalGpu();
 // Filled before a call; compared with the reference after it.
 bool IsFilled(v1::TensorRole role);
 bool IsCompared(v1::TensorRole role);
+// Inputs, or a part of them, are the same in every call: static tensors, what a file holds, or none that is drawn.
+// pawl_baseline.py has the same rule.
+bool CallsShareInputs(const v1::Plan& plan);
 
 // The name of a launch's kernel in the cubin.
 const std::string& SymbolOf(const v1::PlanLaunch& launch);

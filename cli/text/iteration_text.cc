@@ -45,8 +45,11 @@ std::string ComparisonLine(const v1::Iteration& iteration) {
                                   " than its parent: ", SpeedupText(iteration.speedup_over_parent()));
   if (iteration.comparison() == v1::SAME)
     text = absl::StrCat("the same: ", SpeedupText(iteration.speedup_over_parent()));
-  if (iteration.comparison() == v1::UNCLEAR)
-    text = absl::StrCat("unclear: ", SpeedupText(iteration.speedup_over_parent()));
+  if (iteration.comparison() == v1::UNCLEAR) {
+    const bool timed = iteration.speedup_over_parent() > 0;
+    text =
+        timed ? absl::StrCat("unclear: ", SpeedupText(iteration.speedup_over_parent())) : "unclear: no pair was left";
+  }
   if (interval.pairs() > 0) {
     absl::StrAppendFormat(&text, ", between %s and %s in %d pairs", SpeedupText(std::exp(interval.lower())),
                           SpeedupText(std::exp(interval.upper())), interval.pairs());

@@ -102,6 +102,7 @@ void Compare(const v1::CompareRequest& request, v1::CompareReply* reply) {
     pair.set_single(request.single());
     pair.set_calls(std::max(1, request.calls()));
   }
+  reply->set_most_calls(1);
   reply->set_candidate_warm_us(candidate);
   reply->set_parent_warm_us(parent);
   reply->set_candidate_cold_us(2 * candidate);

@@ -91,7 +91,8 @@ absl::StatusOr<JobFile> JobFile::Write(CudaDevice& device, const std::vector<con
     added->set_cubin(*item->cubin);
     *added->mutable_plan() = item->plan;
     added->set_calls(calls);
-    added->set_shifted(shift && static_cast<uint64_t>(job.items_size()) % 2 == first_shifted);
+    // What reads right before a tensor is only seen where its allocation begins with it.
+    added->set_shifted(shift && items.size() > 1 && static_cast<uint64_t>(job.items_size()) % 2 == first_shifted);
     if (item->setup_cubin != nullptr) added->set_setup_cubin(*item->setup_cubin);
     const auto number = static_cast<uint32_t>(job.items_size());
     if (absl::Status status = file.AddFiles(*item, number, added); !status.ok()) return status;

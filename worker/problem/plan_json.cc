@@ -70,6 +70,7 @@ Json TensorsJson(const v1::Plan& plan) {
     if (tensor.has_low()) added["low"] = tensor.low();
     if (tensor.has_high()) added["high"] = tensor.high();
     if (tensor.align() > 0) added["align"] = tensor.align();
+    if (tensor.is_static()) added["static"] = true;
   }
   return tensors;
 }

@@ -41,7 +41,7 @@ absl::StatusOr<std::string> ReadText(const std::filesystem::path& file, bool fir
   const size_t most = first_line ? kMostInHeader : kMostInRecording;
   std::string text;
   char block[1 << 16];
-  int read;
+  int read = 0;
   while (text.size() <= most && (read = gzread(in, block, sizeof(block))) > 0) {
     text.append(block, read);
     if (first_line && memchr(block, '\n', read) != nullptr) break;

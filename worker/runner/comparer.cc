@@ -53,20 +53,6 @@ double Median(std::vector<double> values) {
   return (upper + *std::max_element(values.begin(), values.begin() + middle)) / 2;
 }
 
-// Whether each call gets another content by chance.
-bool IsDrawn(const v1::PlanTensor& tensor) {
-  switch (tensor.fill()) {
-    case v1::FILL_ZEROS:
-    case v1::FILL_ONES:
-    case v1::FILL_CONSTANT:
-    case v1::FILL_IOTA:
-    case v1::FILL_FILE:
-      return false;
-    default:
-      return true;
-  }
-}
-
 struct OwnedGraph {
   ~OwnedGraph() {
     if (graph != nullptr) Cuda().GraphExecDestroy(graph);
@@ -140,16 +126,11 @@ absl::Status Comparer::FindSides() {
   absl::StatusOr<Module*> setup = gpu_.FindSetup(*candidate_.plan, request_.setup());
   if (!setup.ok()) return setup.status();
   setup_ = *setup;
-  bool drawn = false;  // some inputs differ from call to call
-  for (const v1::PlanTensor& tensor : candidate_.plan->tensors()) {
-    inputs_repeat_ |= tensor.fill() == v1::FILL_FILE || tensor.is_static();
-    has_static_ |= tensor.is_static();
-    drawn |= IsFilled(tensor.role()) && !tensor.is_static() && IsDrawn(tensor);
-  }
+  for (const v1::PlanTensor& tensor : candidate_.plan->tensors()) has_static_ |= tensor.is_static();
   // What a call remembers, or makes of a part of its inputs, must not serve a later one of the same replay, which may
   // be told by shared memory where it lies: no two have the same. An entry of a pool has all of a call's inputs, those
   // that problem.py leaves to their fills included.
-  inputs_repeat_ |= !drawn;
+  inputs_repeat_ = CallsShareInputs(*candidate_.plan);
   if (inputs_repeat_) {
     most_sets_ = 1;
   } else if (!request_.pool().empty()) {
@@ -226,16 +207,18 @@ absl::Status Comparer::Prepare() {
   int64_t nodes = 1;
   for (const Side* side : sides_) nodes = std::max<int64_t>(nodes, CountLaunches(*side->plan));
   // Times with another number of calls do not compare: where the L2 holds the tensors of many, faster variants keep it.
-  const double graph_us = set_bytes * kMaxCalls <= gpu_.gpu.l2_bytes() / 4 ? kLongGraphUs : kGraphUs;
+  const double graph_us =
+      set_bytes * kMaxCalls <= static_cast<uint64_t>(gpu_.gpu.l2_bytes()) / 4 ? kLongGraphUs : kGraphUs;
   const int64_t most_calls = leaves_state_ ? 1 : std::min<int64_t>(kMaxCalls, std::max<int64_t>(1, kMaxNodes / nodes));
-  calls_ = static_cast<int>(std::clamp<int64_t>(request_.calls() > 0 ? request_.calls() : std::ceil(graph_us / fastest),
-                                                1, std::clamp<int64_t>(room * 4 / 5, 1, most_calls)));
+  const int64_t most_here = std::clamp<int64_t>(room * 4 / 5, 1, most_calls);
+  const double wanted = request_.calls() > 0 ? request_.calls() : std::ceil(graph_us / fastest);
+  calls_ = static_cast<int>(std::clamp<double>(wanted, 1, static_cast<double>(most_here)));
   sets_ =
       static_cast<int>(std::clamp<int64_t>(calls_ + std::max(1, calls_ / 4), calls_, std::max<int64_t>(room, calls_)));
   PAWL_RETURN_IF_ERROR(ReserveRegion(sets_));
   const int most = std::max(1, (request_.measurements() + 1) / 2);
   replays_ = static_cast<int>(std::clamp<double>(kBlockUs / (slowest * calls_), 1, most));
-  result_.set_calls_per_graph(calls_);
+  result_.set_most_calls(static_cast<int32_t>(most_here));
 
   const bool cold = request_.deciding() == v1::TIMING_MODE_COLD;
   const double timed = 2.0 * std::max(1, request_.pairs()) * (cold ? kColdCalls : replays_ * calls_);

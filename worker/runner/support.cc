@@ -266,7 +266,8 @@ absl::Status Support::Crowd(const Key& key, bool together) {
   Key copy = key;
   uint32_t most = kShortestCrowdNs << (key.words[0] % 4);
   uint32_t late = 1u << (key.words[1] % 6);
-  if (together) PAWL_RETURN_IF_ERROR(slowing_.Reserve(uint64_t{sm_count_} * kSlowingWords * sizeof(uint32_t)));
+  if (together)
+    PAWL_RETURN_IF_ERROR(slowing_.Reserve(static_cast<uint64_t>(sm_count_) * kSlowingWords * sizeof(uint32_t)));
   CUdeviceptr memory = slowing_.address();
   void* leaving[] = {&copy, &most, &late};
   void* slowing[] = {&copy, &most, &memory};

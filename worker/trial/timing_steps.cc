@@ -172,7 +172,7 @@ std::map<std::string, int> CallsOfParent(const TrialRun& run) {
 
 // Whether a graph of so many calls has become short: more calls would be timed better.
 bool LacksCalls(const v1::CompareReply& times) {
-  if (times.pairs().empty() || times.pairs(0).single() || times.pairs(0).calls() >= kMostCalls) return false;
+  if (times.pairs().empty() || times.pairs(0).single() || times.pairs(0).calls() >= times.most_calls()) return false;
   const v1::PairSample& pair = times.pairs(0);
   return pair.calls() * std::min(pair.candidate_us(), pair.parent_us()) < kLeastGraphUs;
 }

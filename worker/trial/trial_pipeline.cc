@@ -89,8 +89,11 @@ bool WroteWhatIsWrong(TrialRun& run) {
 // Nothing of a trial stays in the GPU's memory.
 void Clear(TrialRun& run) {
   run.sanitizer.reset();
-  if (GrewContext(run) || WroteWhatIsWrong(run)) {
+  if (GrewContext(run)) {
     run.device.runner().Restart();
+  } else if (WroteWhatIsWrong(run)) {
+    run.device.runner().Restart();
+    (void)run.device.runner().OpenSpare();  // opens while the next variant is built
   } else {
     run.device.runner().UnloadAll();
   }

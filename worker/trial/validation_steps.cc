@@ -114,7 +114,8 @@ absl::StatusOr<bool> StartIsRightAt(TrialRun& run, const v1::Size& size, v1::Dis
   ValidationOptions options;
   if (const auto found = run.inputs.find(distribution); found != run.inputs.end()) {
     options.inputs.insert(*found);
-    options.small = 1;
+    options.variety = InputVariety::kEverywhere;
+    options.small = HasProblem(run.bundle) ? 0 : 1;
   }
   const absl::StatusOr<Validation> validation = Validate(run.device, run.bundle, *start, options);
   if (!validation.ok()) return validation.status();

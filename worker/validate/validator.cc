@@ -201,6 +201,9 @@ class Validator {
         continue;
       }
       const bool values_are_off = called->compared();
+      // As with values, the start variant may break where it never had such inputs.
+      const v1::Check check = called->failure->check();
+      const bool broke = !small && (check == v1::CHECK_FAULT || check == v1::CHECK_TIMEOUT);
       if (values_are_off && !called->reference_finite) {
         const absl::StatusOr<bool> start_is_right = start_.IsRight(at.plan, draw, options);
         if (!start_is_right.ok()) return start_is_right.status();
@@ -222,7 +225,8 @@ class Validator {
       }
       if (MayBeRounding(at.plan, *called) && ++roundings < kRoundingTries) continue;
       // Nobody states how large these inputs may be: where the start variant is wrong too, they are too large.
-      if (values_are_off && called->reference_finite && largest > 0 && (!small || tries < kSmallerTries)) {
+      const bool may_be_too_large = (values_are_off && called->reference_finite) || broke;
+      if (may_be_too_large && largest > 0 && (!small || tries < kSmallerTries)) {
         const absl::StatusOr<bool> start_is_right = start_.IsRight(at.plan, draw, options);
         if (!start_is_right.ok()) return start_is_right.status();
         if (!*start_is_right) {

@@ -365,6 +365,18 @@ class Compare(unittest.TestCase):
         _, result = self.compare(8e6, 4e6)
         self.assertEqual(len(result["log_ratios"]), pawl_baseline.MIN_BLOCKS)
 
+    def test_has_one_call_in_a_graph_where_calls_share_inputs(self):
+        def calls(*tensors):
+            return pawl_baseline.calls_in_graph(FakeTorch(), [*tensors, tensor("out", [64], role="output")], 5)
+
+        drawn = tensor("in", [64], fill="normal")
+        self.assertEqual(calls(drawn), 20)
+        self.assertEqual(calls(drawn, tensor("ones", [64], fill="ones")), 20)
+        self.assertEqual(calls(drawn, tensor("weight", [64], fill="normal", static=True)), 1)
+        self.assertEqual(calls(drawn, tensor("graph", [64], "i32", fill="file")), 1)
+        self.assertEqual(calls(tensor("ones", [64], fill="ones")), 1)
+        self.assertEqual(calls(), 1)
+
     def test_fills_each_input_within_its_range(self):
         torch, _ = self.compare(5, 2)
         kinds = {str(each) for each in torch.filled}

@@ -294,6 +294,7 @@ v1::RunnerReply ScriptedGpu::Compare(const v1::CompareRequest& request) {
     pair.set_single(times.single || request.single());
     pair.set_calls(request.calls() > 0 ? request.calls() : times.calls);
   }
+  compare.set_most_calls(times.most_calls);
   compare.set_discarded(times.unsteady ? 10 : times.discarded);
   if (!times.disturbance.empty()) compare.add_disturbances(times.disturbance);
   // A call with a cold L2 takes half as long again.

@@ -36,6 +36,7 @@ class ScriptedGpu : public GpuDevice {
     std::string disturbance = "";  // why pairs were discarded
     bool single = false;           // a call leaves globals changed: each is timed by itself
     int calls = 0;                 // of a graph, unless more or fewer are asked for
+    int most_calls = 20;
   };
 
   ScriptedGpu();

@@ -476,6 +476,17 @@ TEST_F(TrialPipelineTest, TimesTheParentBesideTheWitnessAloneWhereGraphsHaveOthe
   EXPECT_EQ(Run().pairs(0).calls(), 20) << "a graph has no more";
 }
 
+TEST_F(TrialPipelineTest, TimesAShortGraphOnceWhereItCanNotHaveMoreCalls) {
+  trial_.mutable_parent_as_candidate()->set_calls(1);
+  gpu_.processes = {{.candidate_us = 30, .parent_us = 20, .most_calls = 1}};
+  Run();
+  EXPECT_EQ(std::count(gpu_.log.begin(), gpu_.log.end(), kCompared.front()), 1);
+  gpu_.log.clear();
+  gpu_.processes = {{.candidate_us = 30, .parent_us = 20}};
+  Run();
+  EXPECT_EQ(std::count(gpu_.log.begin(), gpu_.log.end(), kCompared.front()), 2);
+}
+
 TEST_F(TrialPipelineTest, DoesNotTimeTheParentAloneWhereItWasTimedCallByCallAsACandidate) {
   *trial_.mutable_witness() = Tile(32);
   *trial_.mutable_parent_as_candidate() = AsCandidate(200);
@@ -1166,8 +1177,10 @@ TEST_F(TrialPipelineTest, TriesScaledInputsOfProblemPyAtTheTimedSizeAndBesideIt)
   EXPECT_FALSE(Run().has_failure());
   EXPECT_THAT(gpu_.other_inputs,
               testing::IsSupersetOf({"call hidden SCALED", "call main SCALED", "call beside SCALED"}));
-  gpu_.failures["call main SCALED"] = Failure(v1::CHECK_FAULT);
+  *gpu_.once["call main SCALED"].mutable_failure() = Failure(v1::CHECK_FAULT);
   EXPECT_EQ(RunToFailure().check(), v1::CHECK_FAULT);
+  gpu_.failures["call main SCALED"] = Failure(v1::CHECK_FAULT);
+  EXPECT_FALSE(Run().has_failure()) << "the start faults there, too";
   gpu_.failures.clear();
   gpu_.errors["check beside SCALED"] = WrongOutput();
   EXPECT_FALSE(Run().has_failure()) << "the start is wrong there, too";

@@ -475,9 +475,14 @@ TEST_F(ScaledInputs, SayNothingAtALargeSizeWhereTheStartIsRightWithNone) {
   EXPECT_NE(Failure(InputVariety::kEverywhere), "") << "where it was found to be right";
 }
 
-TEST_F(ScaledInputs, FailAKernelThatFaultsWithThemAtALargeSize) {
+TEST_F(ScaledInputs, FailAKernelThatFaultsWithThemAtALargeSizeUnlessTheStartDoes) {
+  AskStart();
   gpu_.failures["call main SCALED"].set_check(v1::CHECK_FAULT);
   EXPECT_THAT(Failure(InputVariety::kEverywhere), HasSubstr("times a power of two"));
+  for (const v1::Check check : {v1::CHECK_FAULT, v1::CHECK_TIMEOUT}) {
+    gpu_.failures["call start SCALED"].set_check(check);
+    EXPECT_EQ(Failure(InputVariety::kEverywhere), "");
+  }
 }
 
 TEST_F(ValidatorTest, FindsNothingWithAStartVariantThatIsWrongAnyway) {
