@@ -18,13 +18,14 @@
 using host_gpu::Extent;
 
 host_gpu::Here host_gpu_here;
+alignas(1024) char host_gpu_dynamic_shared[host_gpu::kSharedPerBlock];
 
 namespace host_gpu {
 namespace {
 
 constexpr size_t kStackBytes = 256 << 10;
 
-uint64_t steps_run = 0;
+Steps run;
 
 // Where a thread of the block stands.
 enum class State { kNew, kReady, kAtBlockBarrier, kAtWarpBarrier, kDone };
@@ -162,6 +163,7 @@ void Resume(Fiber* fiber) {
 void Wait(State state, unsigned mask) {
   Fiber* const own = current;
   Waiting& here = running->threads[own->thread];
+  ++run.waits;
   here.state = state;
   here.mask = mask;
   own->context.SwitchTo(scheduler);
@@ -293,18 +295,20 @@ std::mt19937_64& Chance() {
 }
 
 Fault RunGrid(const Entry& entry, void** arguments, const Extent& grid, const Extent& block, size_t shared_bytes,
-              void* library, uint64_t* steps) {
+              void* library, Steps* steps) {
   CatchFaults();
-  for (std::vector<char>& memory : shared_memory) memory.resize(kSharedPerMultiprocessor + 64);
-  warp_values.resize(kMaxThreads);
   const StaticShared fixed = FindStaticShared(library);
+  for (std::vector<char>& memory : shared_memory) {
+    memory.resize(std::max(memory.size(), fixed.bytes + kSharedPerBlock));
+  }
+  warp_values.resize(kMaxThreads);
   host_gpu_here.grid_dim = grid;
   host_gpu_here.block_dim = block;
   const uint64_t blocks = uint64_t{grid.x} * grid.y * grid.z;
   const uint64_t first = Chance()() % blocks;
   uint64_t stride = 1 + Chance()() % blocks;
   while (std::gcd(stride, blocks) != 1) ++stride;
-  steps_run = 0;
+  run = Steps();
   Fault fault = Fault::kNone;
   if (const int signal = sigsetjmp(fault_point, 1); signal != 0) {
     in_kernel = 0;
@@ -318,19 +322,18 @@ Fault RunGrid(const Entry& entry, void** arguments, const Extent& grid, const Ex
     const uint64_t number = (first + static_cast<unsigned __int128>(i) * stride % blocks) % blocks;
     host_gpu_here.block = {static_cast<unsigned>(number % grid.x), static_cast<unsigned>(number / grid.x % grid.y),
                            static_cast<unsigned>(number / grid.x / grid.y)};
-    // Dynamic shared memory lies behind the variables, on 16 bytes.
+    // Dynamic shared memory lies behind the variables.
     char* const memory = shared_memory[number % kMultiprocessors].data();
-    const size_t behind = std::min((fixed.bytes + 15) / 16 * 16, kSharedPerMultiprocessor - shared_bytes);
-    char* const begin = memory + (16 - reinterpret_cast<uintptr_t>(memory) % 16) % 16;
-    host_gpu_here.shared = begin + behind;
-    if (fixed.bytes > 0) memcpy(fixed.data, begin, std::min(fixed.bytes, kSharedPerMultiprocessor));
+    memcpy(fixed.data, memory, fixed.bytes);
+    memcpy(host_gpu_dynamic_shared, memory + fixed.bytes, shared_bytes);
     state.next = 0;
     state.threads.assign(state.count, Waiting());
     if (!RunBlock(state)) fault = Fault::kDeadlock;
-    if (fixed.bytes > 0) memcpy(begin, fixed.data, std::min(fixed.bytes, kSharedPerMultiprocessor));
+    memcpy(memory, fixed.data, fixed.bytes);
+    memcpy(memory + fixed.bytes, host_gpu_dynamic_shared, shared_bytes);
   }
   in_kernel = 0;
-  *steps = steps_run;
+  *steps = run;
   return fault;
 }
 
@@ -352,4 +355,4 @@ uint64_t host_gpu_nanoseconds() {
   return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + now.tv_nsec;
 }
 
-void __sanitizer_cov_trace_pc() { ++host_gpu::steps_run; }
+void __sanitizer_cov_trace_pc() { ++host_gpu::run.blocks; }

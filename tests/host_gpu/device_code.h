@@ -48,6 +48,18 @@
 constexpr int warpSize = 32;
 
 inline void __syncthreads() { host_gpu_block_barrier(); }
+// Threads that left count as ones of which the predicate holds, and vice versa.
+inline int __syncthreads_and(int predicate) {
+  static bool all;
+  all = true;
+  host_gpu_block_barrier();
+  if (!predicate) all = false;
+  host_gpu_block_barrier();
+  const bool result = all;
+  host_gpu_block_barrier();
+  return result;
+}
+inline int __syncthreads_or(int predicate) { return !__syncthreads_and(!predicate); }
 inline void __syncwarp(unsigned mask = ~0u) { host_gpu_warp_barrier(mask); }
 inline void __threadfence() {}
 inline void __threadfence_block() {}
@@ -189,6 +201,13 @@ using std::isinf;
 using std::isnan;
 
 namespace host_gpu {
+
+// Constants of the host can't be written: there are none.
+template <typename T>
+Variable VariableOf(const char* name, T& variable) {
+  if (std::is_const_v<std::remove_all_extents_t<T>>) return {"", nullptr, 0};
+  return {name, (void*)&variable, sizeof(variable)};
+}
 
 template <auto kFunction>
 struct EntryOf;

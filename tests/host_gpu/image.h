@@ -41,7 +41,6 @@ struct Extent {
 };
 struct Here {
   Extent thread, block, block_dim, grid_dim;
-  void* shared;  // dynamic
 };
 
 }  // namespace host_gpu
@@ -49,6 +48,7 @@ struct Here {
 extern "C" {
 // The driver's, for device code.
 extern host_gpu::Here host_gpu_here;
+extern char host_gpu_dynamic_shared[];
 void host_gpu_block_barrier();
 void host_gpu_warp_barrier(unsigned mask);
 // Of the warp: room for a value of each lane.

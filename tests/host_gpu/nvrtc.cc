@@ -60,13 +60,25 @@ std::vector<std::string> Found(const char* pattern) {
   return paths;
 }
 
+// Where toolkits are; a sandbox shows the one that is in use.
+void* LoadToolkits(std::string* folder) {
+  for (const char* pattern : {"/usr/local/cuda/lib64/libnvrtc.so*", "/usr/local/cuda/lib/libnvrtc.so*",
+                              "/usr/local/cuda-*/lib64/libnvrtc.so*", "/usr/local/cuda-*/lib/libnvrtc.so*",
+                              "/opt/cuda/lib64/libnvrtc.so*"}) {
+    for (const std::string& path : Found(pattern)) {
+      *folder = path.substr(0, path.rfind('/'));
+      if (void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL)) return library;
+    }
+  }
+  return nullptr;
+}
+
 // Null: there is none.
 const Real* RealNvrtc() {
   static Real real;
   static const bool loaded = [] {
-    const std::string path = HOST_GPU_NVRTC;
-    const std::string folder = path.substr(0, path.rfind('/'));
-    void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+    std::string folder;
+    void* const library = LoadToolkits(&folder);
     if (library == nullptr) return false;
     // It opens them by their bare name.
     for (const std::string& builtins : Found((folder + "/libnvrtc-builtins.so*").c_str())) {
@@ -146,7 +158,7 @@ std::string ForHost(std::string source) {
       R"(extern\s+__shared__\s+((?:__align__\s*\([^)]*\)|alignas\s*\([^)]*\))\s*)?([\w:<>\s]+?)\s+(\w+)\s*\[\s*\]\s*;)");
   static const std::regex kTimer(
       R"re(asm\s+volatile\s*\(\s*"mov\.u64 %0, %%?globaltimer;"\s*:\s*"=l"\s*\((\w+)\)(?:\s*::\s*"memory")?\s*\)\s*;)re");
-  source = std::regex_replace(source, kDynamic, "$2* const $3 = static_cast<$2*>(host_gpu_here.shared);");
+  source = std::regex_replace(source, kDynamic, "$2* const $3 = reinterpret_cast<$2*>(host_gpu_dynamic_shared);");
   return std::regex_replace(source, kTimer, "$1 = host_gpu_nanoseconds();");
 }
 
@@ -231,7 +243,7 @@ struct Program {
       const std::string plain = PlainName(symbol);
       const auto begins = [&](const char* text) { return plain.rfind(text, 0) == 0; };
       if (plain.empty() || begins("__") || begins("cuda::") || begins("std::")) continue;  // of NVRTC's headers
-      variables += "{\"" + symbol + "\", (void*)&" + plain + ", sizeof(" + plain + ")},\n";
+      variables += "host_gpu::VariableOf(\"" + symbol + "\", " + plain + "),\n";
     }
     return "\nextern \"C\" const host_gpu::Image* host_gpu_image() {\n"
            "static thread_local volatile char own = 0;\nown = 1;\n"  // __shared__ variables have a place from now on
