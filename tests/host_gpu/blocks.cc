@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <deque>
 #include <memory>
 #include <numeric>
 #include <vector>
@@ -26,9 +27,6 @@ namespace {
 constexpr size_t kStackBytes = 256 << 10;
 
 Steps run;
-
-// Where a thread of the block stands.
-enum class State { kNew, kReady, kAtBlockBarrier, kAtWarpBarrier, kDone };
 
 #if defined(__x86_64__)
 extern "C" void host_gpu_switch(void** from, void* to);
@@ -94,19 +92,30 @@ struct Fiber {
   unsigned thread = 0;  // of the block, that it runs
 };
 
-struct Waiting {
-  State state = State::kNew;
-  Fiber* fiber = nullptr;
-  unsigned mask = 0;  // of a warp's barrier
+struct Thread {
+  Fiber* fiber = nullptr;  // that it waits on
+  unsigned mask = 0;       // of the warp's barrier that it waits at
+};
+
+// Bits are lanes.
+struct Warp {
+  unsigned live = 0;        // that have not ended
+  unsigned at_barrier = 0;  // that wait for others of the warp
+  uint64_t values[2][32] = {};
+  unsigned turns[32] = {};  // of each lane, through the values
 };
 
 // The block that runs. Threads share one fiber until one of them has to wait.
 struct Block {
   const Entry* entry;
   void** arguments;
-  unsigned count;      // of threads
-  unsigned next = 0;   // that was not begun
-  std::vector<Waiting> threads;
+  unsigned count;     // of threads
+  unsigned next = 0;  // that was not begun
+  unsigned live = 0;  // that have not ended
+  std::vector<Thread> threads;
+  std::vector<Warp> warps;
+  std::vector<unsigned> at_barrier;  // of the block
+  std::deque<unsigned> ready;        // those that waited and may go on
 };
 
 Context scheduler;
@@ -114,7 +123,6 @@ Block* running = nullptr;
 Fiber* current = nullptr;
 std::vector<std::unique_ptr<Fiber>> fibers;
 std::vector<Fiber*> idle;
-std::vector<uint64_t> warp_values;
 // As blocks left it, of each multiprocessor.
 std::vector<char> shared_memory[kMultiprocessors];
 
@@ -126,21 +134,7 @@ void SetThread(unsigned thread) {
   host_gpu_here.thread = {thread % dim.x, thread / dim.x % dim.y, thread / dim.x / dim.y};
 }
 
-void RunFiber() {
-  for (;;) {
-    while (running->next < running->count) {
-      Fiber* const own = current;
-      const unsigned thread = own->thread = running->next++;
-      SetThread(thread);
-      running->threads[thread].fiber = own;
-      running->threads[thread].state = State::kReady;
-      running->entry->call(running->arguments);
-      running->threads[own->thread].state = State::kDone;
-    }
-    idle.push_back(current);
-    current->context.SwitchTo(scheduler);
-  }
-}
+void RunFiber();
 
 Fiber* IdleFiber() {
   if (idle.empty()) {
@@ -155,76 +149,78 @@ Fiber* IdleFiber() {
   return fiber;
 }
 
-void Resume(Fiber* fiber) {
-  current = fiber;
-  scheduler.SwitchTo(fiber->context);
-}
-
-void Wait(State state, unsigned mask) {
-  Fiber* const own = current;
-  Waiting& here = running->threads[own->thread];
-  ++run.waits;
-  here.state = state;
-  here.mask = mask;
-  own->context.SwitchTo(scheduler);
-  SetThread(own->thread);
-}
-
-unsigned LiveLanes(const Block& block, unsigned warp) {
-  unsigned live = 0;
-  for (unsigned lane = 0; lane < 32 && warp * 32 + lane < block.count; ++lane) {
-    if (block.threads[warp * 32 + lane].state != State::kDone) live |= 1u << lane;
+// A thread that waited goes on, or others begin. With neither, the block has ended, or nobody ever goes on.
+void GoOnWithAnother(Context& from) {
+  if (!running->ready.empty()) {
+    const unsigned thread = running->ready.front();
+    running->ready.pop_front();
+    current = running->threads[thread].fiber;
+    SetThread(thread);
+    from.SwitchTo(current->context);
+  } else if (running->next < running->count) {
+    current = IdleFiber();
+    from.SwitchTo(current->context);
+  } else if (&from != &scheduler) {
+    from.SwitchTo(scheduler);
   }
-  return live;
 }
 
-// Lets those go on whom nothing keeps any more.
-void Release(Block& block) {
-  const auto waits = [](const Waiting& thread) {
-    return thread.state == State::kAtBlockBarrier || thread.state == State::kDone;
-  };
-  if (std::all_of(block.threads.begin(), block.threads.end(), waits)) {
-    for (Waiting& thread : block.threads) {
-      if (thread.state == State::kAtBlockBarrier) thread.state = State::kReady;
-    }
-    return;
+// Those whom nothing keeps at barriers any more are ready, but for `self`.
+void ReleaseBlock(unsigned self) {
+  if (running->at_barrier.size() < running->live) return;
+  for (const unsigned thread : running->at_barrier) {
+    if (thread != self) running->ready.push_back(thread);
   }
-  for (unsigned first = 0; first < block.count; first += 32) {
-    const unsigned live = LiveLanes(block, first / 32);
-    unsigned at_barrier = 0;
-    for (unsigned lane = 0; lane < 32 && first + lane < block.count; ++lane) {
-      if (block.threads[first + lane].state == State::kAtWarpBarrier) at_barrier |= 1u << lane;
+  running->at_barrier.clear();
+}
+
+void ReleaseWarp(unsigned first, unsigned self) {
+  Warp& warp = running->warps[first / 32];
+  for (unsigned lane = 0; lane < 32; ++lane) {
+    if ((warp.at_barrier >> lane & 1) == 0) continue;
+    const unsigned group = running->threads[first + lane].mask & warp.live;
+    if ((group & ~warp.at_barrier) != 0) continue;
+    for (unsigned other = 0; other < 32; ++other) {
+      if ((group >> other & 1) != 0 && first + other != self) running->ready.push_back(first + other);
     }
-    for (unsigned lane = 0; lane < 32 && first + lane < block.count; ++lane) {
-      if ((at_barrier >> lane & 1) == 0) continue;
-      const unsigned group = block.threads[first + lane].mask & live;
-      if ((group & ~at_barrier) != 0) continue;
-      for (unsigned other = 0; other < 32; ++other) {
-        if ((group >> other & 1) == 0) continue;
-        block.threads[first + other].state = State::kReady;
-        at_barrier &= ~(1u << other);
-      }
+    warp.at_barrier &= ~group;
+  }
+}
+
+constexpr unsigned kNobody = ~0u;
+
+void End(unsigned thread) {
+  --running->live;
+  running->warps[thread / 32].live &= ~(1u << thread % 32);
+  if (running->live > 0 && !running->at_barrier.empty()) ReleaseBlock(kNobody);
+  if (running->warps[thread / 32].at_barrier != 0) ReleaseWarp(thread / 32 * 32, kNobody);
+}
+
+void RunFiber() {
+  for (;;) {
+    Fiber* const own = current;
+    while (running->next < running->count) {
+      const unsigned thread = running->next++;
+      own->thread = thread;
+      SetThread(thread);
+      running->threads[thread].fiber = own;
+      running->entry->call(running->arguments);
+      End(thread);
     }
+    idle.push_back(own);
+    GoOnWithAnother(own->context);
   }
 }
 
 bool RunBlock(Block& block) {
   running = &block;
-  for (;;) {
-    while (block.next < block.count) Resume(IdleFiber());
-    bool done = true, moved = false;
-    Release(block);
-    for (unsigned thread = 0; thread < block.count; ++thread) {
-      if (block.threads[thread].state == State::kReady) {
-        SetThread(thread);
-        Resume(block.threads[thread].fiber);
-        moved = true;
-      }
-      done = done && block.threads[thread].state == State::kDone;
-    }
-    if (done) return true;
-    if (!moved) return false;
-  }
+  block.next = 0;
+  block.live = block.count;
+  block.threads.assign(block.count, Thread());
+  block.warps.assign((block.count + 31) / 32, Warp());
+  for (unsigned thread = 0; thread < block.count; ++thread) block.warps[thread / 32].live |= 1u << thread % 32;
+  GoOnWithAnother(scheduler);
+  return block.live == 0;
 }
 
 volatile uintptr_t fault_address = 0;
@@ -301,7 +297,6 @@ Fault RunGrid(const Entry& entry, void** arguments, const Extent& grid, const Ex
   for (std::vector<char>& memory : shared_memory) {
     memory.resize(std::max(memory.size(), fixed.bytes + kSharedPerBlock));
   }
-  warp_values.resize(kMaxThreads);
   host_gpu_here.grid_dim = grid;
   host_gpu_here.block_dim = block;
   const uint64_t blocks = uint64_t{grid.x} * grid.y * grid.z;
@@ -317,7 +312,7 @@ Fault RunGrid(const Entry& entry, void** arguments, const Extent& grid, const Ex
     return signal == SIGILL ? Fault::kMisaligned : Fault::kIllegalAddress;
   }
   in_kernel = 1;
-  Block state = {&entry, arguments, block.x * block.y * block.z, 0, {}};
+  Block state = {&entry, arguments, block.x * block.y * block.z, 0, 0, {}, {}, {}, {}};
   for (uint64_t i = 0; i < blocks && fault == Fault::kNone; ++i) {
     const uint64_t number = (first + static_cast<unsigned __int128>(i) * stride % blocks) % blocks;
     host_gpu_here.block = {static_cast<unsigned>(number % grid.x), static_cast<unsigned>(number / grid.x % grid.y),
@@ -326,8 +321,6 @@ Fault RunGrid(const Entry& entry, void** arguments, const Extent& grid, const Ex
     char* const memory = shared_memory[number % kMultiprocessors].data();
     memcpy(fixed.data, memory, fixed.bytes);
     memcpy(host_gpu_dynamic_shared, memory + fixed.bytes, shared_bytes);
-    state.next = 0;
-    state.threads.assign(state.count, Waiting());
     if (!RunBlock(state)) fault = Fault::kDeadlock;
     memcpy(memory, fixed.data, fixed.bytes);
     memcpy(memory + fixed.bytes, host_gpu_dynamic_shared, shared_bytes);
@@ -339,15 +332,39 @@ Fault RunGrid(const Entry& entry, void** arguments, const Extent& grid, const Ex
 
 }  // namespace host_gpu
 
-void host_gpu_block_barrier() { host_gpu::Wait(host_gpu::State::kAtBlockBarrier, 0); }
+void host_gpu_block_barrier() {
+  using namespace host_gpu;
+  Fiber* const own = current;
+  ++run.waits;
+  running->at_barrier.push_back(own->thread);
+  ReleaseBlock(own->thread);
+  if (running->at_barrier.empty()) return;
+  GoOnWithAnother(own->context);
+}
 
-void host_gpu_warp_barrier(unsigned mask) { host_gpu::Wait(host_gpu::State::kAtWarpBarrier, mask); }
+void host_gpu_warp_barrier(unsigned mask) {
+  using namespace host_gpu;
+  Fiber* const own = current;
+  ++run.waits;
+  Warp& warp = running->warps[own->thread / 32];
+  const unsigned lane = 1u << own->thread % 32;
+  running->threads[own->thread].mask = mask;
+  warp.at_barrier |= lane;
+  ReleaseWarp(own->thread / 32 * 32, own->thread);
+  if ((warp.at_barrier & lane) == 0) return;
+  GoOnWithAnother(own->context);
+}
 
-uint64_t* host_gpu_warp_values() { return &host_gpu::warp_values[host_gpu::current->thread / 32 * 32]; }
+uint64_t* host_gpu_warp_values() {
+  using namespace host_gpu;
+  Warp& warp = running->warps[current->thread / 32];
+  // Those of two exchanges: a lane may be at the next one before others have read what it gave in this.
+  return warp.values[warp.turns[current->thread % 32]++ % 2];
+}
 
 unsigned host_gpu_lane() { return host_gpu::current->thread % 32; }
 
-unsigned host_gpu_live_lanes() { return host_gpu::LiveLanes(*host_gpu::running, host_gpu::current->thread / 32); }
+unsigned host_gpu_live_lanes() { return host_gpu::running->warps[host_gpu::current->thread / 32].live; }
 
 uint64_t host_gpu_nanoseconds() {
   timespec now;

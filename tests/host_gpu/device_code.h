@@ -124,7 +124,6 @@ T host_gpu_shuffle(unsigned mask, T value, unsigned from) {
   host_gpu_warp_barrier(mask);
   T result;
   memcpy(static_cast<void*>(&result), &values[from % 32], sizeof(T));
-  host_gpu_warp_barrier(mask);
   return result;
 }
 template <typename T>
@@ -155,7 +154,6 @@ inline unsigned __ballot_sync(unsigned mask, int predicate) {
   for (unsigned lane = 0; lane < 32; ++lane) {
     if ((mask & host_gpu_live_lanes()) >> lane & 1) votes |= static_cast<unsigned>(values[lane] & 1) << lane;
   }
-  host_gpu_warp_barrier(mask);
   return votes;
 }
 inline int __any_sync(unsigned mask, int predicate) { return __ballot_sync(mask, predicate) != 0; }
