@@ -154,12 +154,14 @@ v1::Variant Change(const v1::Bundle& bundle, int value) {
   return variant;
 }
 
-v1::TrialResult Try(int change) {
-  const v1::Bundle bundle = ScaledAddition();
+// Against the start.
+v1::TrialResult Try(const v1::Bundle& bundle, int change) {
   const absl::StatusOr<v1::TrialResult> result = RunAgainst(bundle, Change(bundle, change), StartVariant(bundle));
   EXPECT_TRUE(result.ok()) << result.status();
   return result.ok() ? *result : v1::TrialResult();
 }
+
+v1::TrialResult Try(int change) { return Try(ScaledAddition(), change); }
 
 v1::Check CheckOf(int change) { return Try(change).failure().check(); }
 
@@ -173,14 +175,6 @@ TEST(HostGpu, TakesAFasterChangeAllTheWayToAKeep) {
   EXPECT_TRUE(faster.checked_to_keep());
 }
 
-TEST(HostGpu, RevertsAChangeThatIsNoFaster) {
-  PAWL_NEEDS_GPU();
-  const v1::TrialResult same = Try(0);
-  EXPECT_FALSE(same.has_failure()) << same.failure().message();
-  EXPECT_FALSE(same.checked_to_keep());
-  EXPECT_NEAR(same.warm_us() / same.parent_warm_us(), 1, 0.1);
-}
-
 TEST(HostGpu, RejectsWhatIsWrongByTheCheckMeantForIt) {
   PAWL_NEEDS_GPU();
   EXPECT_EQ(CheckOf(2), v1::CHECK_TOLERANCE);
@@ -191,12 +185,11 @@ TEST(HostGpu, RejectsWhatIsWrongByTheCheckMeantForIt) {
   EXPECT_EQ(CheckOf(9), v1::CHECK_OUT_OF_MEMORY);
 }
 
+// The kernel is wrong where what it takes for 16 bytes' alignment is the 4 that it was promised.
 TEST(HostGpu, PlacesTensorsOfASmallAlignAtOddMultiplesOfIt) {
   PAWL_NEEDS_GPU();
-  const v1::TrialResult careless = Try(7), careful = Try(8);
+  const v1::TrialResult careless = Try(7);
   EXPECT_EQ(careless.failure().check(), v1::CHECK_FAULT) << careless.failure().message();
-  EXPECT_FALSE(careful.has_failure()) << careful.failure().message();
-  EXPECT_TRUE(careful.checked_to_keep());
 }
 
 TEST(HostGpu, GoesOnAfterAFault) {
@@ -207,10 +200,98 @@ TEST(HostGpu, GoesOnAfterAFault) {
 
 TEST(HostGpu, TimesCallsThatLeaveGlobalsChangedByThemselves) {
   PAWL_NEEDS_GPU();
-  const v1::TrialResult counts = Try(11);
-  EXPECT_FALSE(counts.has_failure()) << counts.failure().message();
-  ASSERT_GT(counts.pairs_size(), 0);
-  EXPECT_TRUE(counts.pairs(0).single());
+  CudaDevice& device = SharedDevice()->cuda();
+  const v1::Bundle bundle = ScaledAddition();
+  const auto build = [&](int change) {
+    return *BuildVariant(device.builder(), bundle, Change(bundle, change), {bundle.sizes(1)}, device.gpu());
+  };
+  const BuiltVariant counts = build(11), start = build(0);
+  const absl::StatusOr<Timing> timing =
+      TimeAgainst(device, bundle, *counts.Find("main"), *start.Find("main"), {.pairs = 2});
+  ASSERT_TRUE(timing.ok()) << timing.status();
+  EXPECT_FALSE(timing->failure) << timing->failure->message();
+  ASSERT_EQ(timing->times.pairs_size(), 2);
+  EXPECT_TRUE(timing->times.pairs(0).single());
+}
+
+// What compute-sanitizer and ncu run, here without them.
+TEST(HostGpu, CallsTheItemsOfAJobWithTensorsAtOddMultiplesOfTheirAlign) {
+  PAWL_NEEDS_GPU();
+  CudaDevice& device = SharedDevice()->cuda();
+  const v1::Bundle bundle = ScaledAddition();
+  const auto run = [&](int change) {
+    const absl::StatusOr<BuiltVariant> built =
+        BuildVariant(device.builder(), bundle, Change(bundle, change), {bundle.sizes(0), bundle.sizes(1)}, device.gpu());
+    EXPECT_TRUE(built.ok() && !built->failure);
+    const absl::StatusOr<JobFile> job =
+        JobFile::Write(device, {&built->sizes[0], &built->sizes[1]}, 3, {}, /*shift=*/true);
+    EXPECT_TRUE(job.ok()) << job.status();
+    const absl::StatusOr<ProcessResult> result = RunProcess({.argv = {device.runner_program(), "--job", job->path()}});
+    EXPECT_TRUE(result.ok()) << result.status();
+    return *result;
+  };
+  const ProcessResult careful = run(8), careless = run(7);
+  EXPECT_TRUE(careful.ok()) << careful.err;
+  EXPECT_THAT(careful.out, HasSubstr("2\n"));
+  EXPECT_FALSE(careless.ok());
+  EXPECT_THAT(careless.err, HasSubstr("MISALIGNED"));
+}
+
+// The setup launch makes twice the weights and one more.
+v1::Bundle Prepared() {
+  const std::string toml = absl::StrCat(
+      std::string(kToml).substr(0, std::string(kToml).find("[[tensor]]")),
+      "[[tensor]]\nname = \"x\"\ntype = \"f32\"\nshape = [\"N\"]\nrange = [-4, 4]\n"
+      "[[tensor]]\nname = \"w\"\ntype = \"f32\"\nshape = [\"N\"]\nrange = [-2, 2]\nstatic = true\n"
+      "[[tensor]]\nname = \"packed\"\ntype = \"f32\"\nshape = [\"N\"]\nrole = \"scratch\"\nstatic = true\n"
+      "[[tensor]]\nname = \"y\"\ntype = \"f32\"\nshape = [\"N\"]\nrole = \"output\"\n"
+      "[setup]\nsource = \"setup.cu\"\n[[setup.launch]]\nentry = \"pack\"\ngrid = [\"ceil_div(N, 64)\"]\n"
+      "block = [64]\narguments = [\"w\", \"packed\", \"N\"]\n"
+      "[[launch]]\nentry = \"step\"\ngrid = [\"ceil_div(N, 64)\"]\nblock = [64]\n"
+      "arguments = [\"x\", \"packed\", \"y\", \"N\"]\n"
+      "[[reference.launch]]\nentry = \"expected\"\ngrid = [\"ceil_div(N, 64)\"]\nblock = [64]\n"
+      "arguments = [\"x\", \"w\", \"y\", \"N\"]\n");
+  // The change 1 finds out whether the call is the first since globals were reset, as those that are timed are.
+  return Folder()
+      .Write("kernel.toml", toml)
+      .Write("kernel.cu", R"cuda(
+__device__ int calls;
+extern "C" __global__ void step(const float* x, float* packed, float* y, int n) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= n) return;
+  y[i] = x[i] * packed[i];
+#if CHANGE == 1
+  if (i != n - 1) return;
+  if (n > 1000 && calls == 0) packed[i] = 0;
+  calls = 1;
+#elif CHANGE == 2
+  if (i == n - 1) packed[i] = 0;
+#endif
+}
+)cuda")
+      .Write("setup.cu", R"cuda(
+extern "C" __global__ void pack(const float* w, float* packed, int n) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) packed[i] = 2 * w[i] + 1;
+}
+)cuda")
+      .Write("reference.cu", R"cuda(
+extern "C" __global__ void expected(const float* x, const float* w, float* y, int n) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) y[i] = x[i] * (2 * w[i] + 1);
+}
+)cuda")
+      .Read();
+}
+
+TEST(HostGpu, RejectsWhatChangesWhatTheSetupMade) {
+  PAWL_NEEDS_GPU();
+  const v1::Bundle bundle = Prepared();
+  const v1::TrialResult always = Try(bundle, 2), timed = Try(bundle, 1);
+  EXPECT_EQ(always.failure().stage(), v1::STAGE_VALIDATE) << always.failure().message();
+  EXPECT_THAT(always.failure().message(), HasSubstr("static tensor"));
+  EXPECT_EQ(timed.failure().check(), v1::CHECK_UNTOUCHED) << timed.failure().message();
+  EXPECT_THAT(timed.failure().message(), HasSubstr("that the setup launches made"));
 }
 
 }  // namespace
