@@ -30,7 +30,7 @@ constexpr Result kSuccess = 0, kInvalidValue = 1, kOutOfMemory = 2, kNoImage = 2
                  kMisaligned = 716, kCaptureUnsupported = 900;
 
 // Slower than the host, as long as it is not busy: times are the same again and again.
-constexpr double kLaunchUs = 2, kStepUs = 0.01, kWaitUs = 0.2, kAnchorUs = 100, kBytesPerUs = 4000;
+constexpr double kLaunchUs = 2, kStepUs = 0.02, kWaitUs = 0.4, kAnchorUs = 100, kBytesPerUs = 4000;
 
 struct Module {
   int fd = -1;  // the linker takes libraries of one name for the same

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "kernels/read/bundle_reader.h"
 #include "kernels/space.h"
@@ -226,7 +227,9 @@ TEST(HostGpu, CallsTheItemsOfAJobWithTensorsAtOddMultiplesOfTheirAlign) {
     const absl::StatusOr<JobFile> job =
         JobFile::Write(device, {&built->sizes[0], &built->sizes[1]}, 3, {}, /*shift=*/true);
     EXPECT_TRUE(job.ok()) << job.status();
-    const absl::StatusOr<ProcessResult> result = RunProcess({.argv = {device.runner_program(), "--job", job->path()}});
+    ProcessOptions calls;
+    calls.argv = {device.runner_program(), "--job", job->path()};
+    const absl::StatusOr<ProcessResult> result = RunProcess(calls);
     EXPECT_TRUE(result.ok()) << result.status();
     return *result;
   };
@@ -292,6 +295,81 @@ TEST(HostGpu, RejectsWhatChangesWhatTheSetupMade) {
   EXPECT_THAT(always.failure().message(), HasSubstr("static tensor"));
   EXPECT_EQ(timed.failure().check(), v1::CHECK_UNTOUCHED) << timed.failure().message();
   EXPECT_THAT(timed.failure().message(), HasSubstr("that the setup launches made"));
+}
+
+constexpr char kProblemToml[] = R"toml(
+name = "case"
+source = "kernel.cu"
+problem = "problem.py"
+[goal]
+size = "main"
+speedup = 1.1
+[[size]]
+name = "tiny"
+N = 61
+[[size]]
+name = "main"
+N = 1500
+[[variable]]
+name = "CHANGE"
+values = [0, 1, 2]
+start = 0
+[tolerance]
+absolute = 1e-4
+relative = 1e-5
+[[tensor]]
+name = "x"
+type = "f32"
+shape = ["N"]
+[[tensor]]
+name = "y"
+type = "f32"
+shape = ["N"]
+role = "output"
+[[launch]]
+entry = "step"
+grid = ["ceil_div(N, 64)"]
+block = [64]
+arguments = ["x", "y", "N"]
+[work]
+flops = "N"
+bytes = "8 * N"
+)toml";
+
+// What problem.py gives is below 10, and what scales it at the larger size is not.
+TEST(HostGpu, TimesAndChecksWithTheInputsOfProblemPy) {
+  PAWL_NEEDS_GPU();
+  const v1::Bundle bundle = Folder()
+                                .Write("kernel.toml", kProblemToml)
+                                .Write("problem.py", R"python(
+import numpy as np
+
+
+def inputs(sizes, seed):
+    return {"x": np.random.default_rng(seed).uniform(-9, 9, sizes["N"]).astype(np.float32)}
+
+
+def reference(x):
+    return {"y": 2 * x}
+)python")
+                                .Write("kernel.cu", R"cuda(
+extern "C" __global__ void step(const float* x, float* y, int n) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= n) return;
+  float sum = 0;
+  for (int part = 0; part < (CHANGE == 0 ? 16 : 1); ++part) sum += CHANGE == 0 ? x[i] / 8 : 2 * x[i];
+  y[i] = CHANGE == 2 && n > 1000 && x[i] > 10 ? 0 : sum;
+}
+)cuda")
+                                .Read();
+  const absl::StatusOr<v1::TrialResult> faster = RunAgainst(bundle, Change(bundle, 1), StartVariant(bundle));
+  if (absl::StrContains(faster.status().message(), "NumPy")) GTEST_SKIP() << faster.status();
+  ASSERT_TRUE(faster.ok()) << faster.status();
+  EXPECT_FALSE(faster->has_failure()) << faster->failure().message();
+  EXPECT_TRUE(faster->checked_to_keep());
+  const v1::TrialResult narrow = Try(bundle, 2);
+  EXPECT_EQ(narrow.failure().check(), v1::CHECK_TOLERANCE) << narrow.failure().message();
+  EXPECT_EQ(narrow.failure().size(), "main");
 }
 
 }  // namespace
