@@ -36,6 +36,7 @@ struct Module {
   int fd = -1;  // the linker takes libraries of one name for the same
   void* library = nullptr;
   const Image* image = nullptr;
+  bool unloaded = false;
   Module() = default;
   Module(const Module&) = delete;
   Module& operator=(const Module&) = delete;
@@ -146,6 +147,7 @@ struct Launch {
     for (std::vector<char>& argument : arguments) pointers.push_back(argument.data());
     Steps steps;
     if (lost != kSuccess) return 0;
+    if (function.module->unloaded) return lost = kIllegalAddress, 0;
     const double start = HostMicroseconds();
     switch (RunGrid(*function.entry, pointers.data(), grid, block, shared_bytes, function.module->library, &steps)) {
       case Fault::kNone:
@@ -282,6 +284,7 @@ Result cuModuleUnload(LoadedModule* module) {
   for (size_t i = 0; i < module->module->image->variable_count; ++i) {
     memory.RemoveVariable(reinterpret_cast<uint64_t>(module->module->image->variables[i].address));
   }
+  module->module->unloaded = true;  // what is queued and needs it fails
   delete module;
   return kSuccess;
 }

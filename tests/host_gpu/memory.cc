@@ -2,6 +2,8 @@
 
 #include <sys/mman.h>
 
+#include <cstring>
+
 namespace host_gpu {
 namespace {
 
@@ -25,6 +27,7 @@ uint64_t Memory::Allocate(size_t bytes) {
   mprotect(base, kPage, PROT_NONE);
   mprotect(static_cast<char*>(base) + length - kPage, kPage, PROT_NONE);
   const uint64_t address = reinterpret_cast<uint64_t>(first) + kAlign;
+  memset(first + kAlign, 0xc3, bytes);  // what somebody left
   allocations_[address] = {base, length, bytes};
   used_ += bytes;
   return address;
