@@ -58,7 +58,7 @@ class Context {
  public:
   void Start(char* stack, void (*run)()) {
     void** top = reinterpret_cast<void**>(stack + kStackBytes) - 2;  // 16-byte aligned before the call
-    *--top = nullptr;                                               // where run would return to
+    *--top = nullptr;                                                // where run would return to
     *--top = reinterpret_cast<void*>(run);
     top -= 6;
     std::fill(top, top + 6, nullptr);
@@ -139,8 +139,8 @@ void RunFiber();
 Fiber* IdleFiber() {
   if (idle.empty()) {
     fibers.push_back(std::make_unique<Fiber>());
-    fibers.back()->stack = static_cast<char*>(mmap(nullptr, kStackBytes, PROT_READ | PROT_WRITE,
-                                                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
+    fibers.back()->stack = static_cast<char*>(
+        mmap(nullptr, kStackBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
     fibers.back()->context.Start(fibers.back()->stack, RunFiber);
     idle.push_back(fibers.back().get());
   }

@@ -2,21 +2,19 @@
 #pragma once
 
 #include <assert.h>
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <cuda_fp8.h>
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <vector_functions.h>
+#include <vector_types.h>
 
 #include <algorithm>
 #include <cstring>
 #include <type_traits>
 #include <utility>
-
-#include <vector_functions.h>
-#include <vector_types.h>
-
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
-#include <cuda_fp8.h>
 
 #include "image.h"
 

@@ -1,5 +1,6 @@
-// libcuda.so.1 for a machine without a GPU: runs what nvrtc.cc compiled for the host. As far as Pawl's runner asks for it
-// (worker/runner/driver/cuda_driver.h), and stricter than a GPU: work that was queued begins only when it is waited for.
+// libcuda.so.1 for a machine without a GPU: runs what nvrtc.cc compiled for the host. As far as Pawl's runner asks for
+// it (worker/runner/driver/cuda_driver.h), and stricter than a GPU: work that was queued begins only when it is waited
+// for.
 #include <dlfcn.h>
 #include <elf.h>
 #include <stdio.h>
@@ -70,8 +71,8 @@ Stream default_stream;
 std::list<Stream> streams;
 Result lost = kSuccess;  // what ended the context
 
-#define HOST_GPU_CALL()                                      \
-  const std::lock_guard<std::recursive_mutex> lock(mutex);   \
+#define HOST_GPU_CALL()                                    \
+  const std::lock_guard<std::recursive_mutex> lock(mutex); \
   if (lost != kSuccess) return lost
 
 Stream& StreamOf(void* stream) { return stream == nullptr ? default_stream : *static_cast<Stream*>(stream); }

@@ -9,9 +9,11 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "kernels/read/bundle_reader.h"
 #include "kernels/space.h"
 #include "tests/gpu/shared_device.h"
+#include "worker/check/start_variant.h"
 #include "worker/device/job_file.h"
 #include "worker/process/spawn.h"
 #include "worker/process/subprocess.h"
@@ -193,6 +195,35 @@ TEST(HostGpu, PlacesTensorsOfASmallAlignAtOddMultiplesOfIt) {
   EXPECT_EQ(careless.failure().check(), v1::CHECK_FAULT) << careless.failure().message();
 }
 
+// Pawl's own kernels among them.
+TEST(HostGpu, TakesTensorsOfAnyTypeAtTheAlignOfAnElement) {
+  PAWL_NEEDS_GPU();
+  CudaDevice& device = SharedDevice()->cuda();
+  for (const auto& [type, cpp, bytes] : {std::tuple{"u8", "unsigned char", 1}, {"f16", "__half", 2}}) {
+    const std::string tensors = absl::StrReplaceAll(
+        kToml, {{"\"f32\"", absl::StrCat("\"", type, "\"")},
+                {"align = 4", absl::StrCat("align = ", bytes)},
+                {"range = [-4, 4]", bytes > 1 ? "range = [0, 4]" : "fill = { integers = [0, 4] }"}});
+    const std::string copy =
+        absl::StrCat("#include <cuda_fp16.h>\nextern \"C\" __global__ void NAME(const ", cpp, "* x, ", cpp,
+                     "* y, PARAMETERS int n) {\n  for (int i = blockIdx.x * blockDim.x + ",
+                     "threadIdx.x; i < n; i += gridDim.x * blockDim.x) y[i] = x[i];\n}\n");
+    const v1::Bundle bundle =
+        Folder()
+            .Write("kernel.toml", tensors)
+            .Write("kernel.cu", absl::StrReplaceAll(copy, {{"NAME", "step"}, {"PARAMETERS", "int*,"}}))
+            .Write("reference.cu", absl::StrReplaceAll(copy, {{"NAME", "expected"}, {"PARAMETERS", ""}}))
+            .Read();
+    const absl::StatusOr<StartVariantRun> run = RunStartVariant(device, bundle);
+    ASSERT_TRUE(run.ok()) << type << ": " << run.status();
+    EXPECT_FALSE(run->failure) << type << " at " << run->failure->size() << ": " << run->failure->message();
+    const BuiltSize& main = *run->built.Find("main");
+    const absl::StatusOr<Timing> timing = TimeAgainst(device, bundle, main, main, {.pairs = 2});
+    ASSERT_TRUE(timing.ok()) << type << ": " << timing.status();
+    EXPECT_FALSE(timing->failure) << type << ": " << timing->failure->message();
+  }
+}
+
 TEST(HostGpu, GoesOnAfterAFault) {
   PAWL_NEEDS_GPU();
   EXPECT_EQ(CheckOf(10), v1::CHECK_FAULT);
@@ -215,14 +246,35 @@ TEST(HostGpu, TimesCallsThatLeaveGlobalsChangedByThemselves) {
   EXPECT_TRUE(timing->times.pairs(0).single());
 }
 
+// The wall clock disagrees about Pawl's own kernel too: no pair counts, and the candidate is not to blame.
+TEST(HostGpu, BlamesNoCandidateForAHostThatIsLate) {
+  PAWL_NEEDS_GPU();
+  CudaDevice& device = SharedDevice()->cuda();
+  const v1::Bundle bundle = ScaledAddition();
+  const BuiltVariant start =
+      *BuildVariant(device.builder(), bundle, StartVariant(bundle), {bundle.sizes(1)}, device.gpu());
+  setenv("CUDA_HOST_GPU_LATE_US", "2000", 1);
+  device.runner().Restart();
+  device.runner().EndSpare();
+  const absl::StatusOr<Timing> timing =
+      TimeAgainst(device, bundle, *start.Find("main"), *start.Find("main"), {.pairs = 1, .measurements = 1});
+  unsetenv("CUDA_HOST_GPU_LATE_US");
+  device.runner().Restart();
+  ASSERT_TRUE(timing.ok()) << timing.status();
+  EXPECT_FALSE(timing->failure) << timing->failure->message();
+  EXPECT_EQ(timing->times.pairs_size(), 0);
+  ASSERT_EQ(timing->times.disturbances_size(), 1);
+  EXPECT_THAT(timing->times.disturbances(0), HasSubstr("wall clock"));
+}
+
 // What compute-sanitizer and ncu run, here without them.
 TEST(HostGpu, CallsTheItemsOfAJobWithTensorsAtOddMultiplesOfTheirAlign) {
   PAWL_NEEDS_GPU();
   CudaDevice& device = SharedDevice()->cuda();
   const v1::Bundle bundle = ScaledAddition();
   const auto run = [&](int change) {
-    const absl::StatusOr<BuiltVariant> built =
-        BuildVariant(device.builder(), bundle, Change(bundle, change), {bundle.sizes(0), bundle.sizes(1)}, device.gpu());
+    const absl::StatusOr<BuiltVariant> built = BuildVariant(device.builder(), bundle, Change(bundle, change),
+                                                            {bundle.sizes(0), bundle.sizes(1)}, device.gpu());
     EXPECT_TRUE(built.ok() && !built->failure);
     const absl::StatusOr<JobFile> job =
         JobFile::Write(device, {&built->sizes[0], &built->sizes[1]}, 3, {}, /*shift=*/true);
@@ -242,19 +294,20 @@ TEST(HostGpu, CallsTheItemsOfAJobWithTensorsAtOddMultiplesOfTheirAlign) {
 
 // The setup launch makes twice the weights and one more.
 v1::Bundle Prepared() {
-  const std::string toml = absl::StrCat(
-      std::string(kToml).substr(0, std::string(kToml).find("[[tensor]]")),
-      "[[tensor]]\nname = \"x\"\ntype = \"f32\"\nshape = [\"N\"]\nrange = [-4, 4]\n"
-      "[[tensor]]\nname = \"w\"\ntype = \"f32\"\nshape = [\"N\"]\nrange = [-2, 2]\nstatic = true\n"
-      "[[tensor]]\nname = \"packed\"\ntype = \"f32\"\nshape = [\"N\"]\nrole = \"scratch\"\nstatic = true\n"
-      "[[tensor]]\nname = \"y\"\ntype = \"f32\"\nshape = [\"N\"]\nrole = \"output\"\n"
-      "[setup]\nsource = \"setup.cu\"\n[[setup.launch]]\nentry = \"pack\"\ngrid = [\"ceil_div(N, 64)\"]\n"
-      "block = [64]\narguments = [\"w\", \"packed\", \"N\"]\n"
-      "[[launch]]\nentry = \"step\"\ngrid = [\"ceil_div(N, 64)\"]\nblock = [64]\n"
-      "arguments = [\"x\", \"packed\", \"y\", \"N\"]\n"
-      "[[reference.launch]]\nentry = \"expected\"\ngrid = [\"ceil_div(N, 64)\"]\nblock = [64]\n"
-      "arguments = [\"x\", \"w\", \"y\", \"N\"]\n");
-  // The change 1 finds out whether the call is the first since globals were reset, as those that are timed are.
+  const std::string toml =
+      absl::StrCat(std::string(kToml).substr(0, std::string(kToml).find("[[tensor]]")),
+                   "[[tensor]]\nname = \"x\"\ntype = \"f32\"\nshape = [\"N\"]\nrange = [-4, 4]\n"
+                   "[[tensor]]\nname = \"w\"\ntype = \"f32\"\nshape = [\"N\"]\nrange = [-2, 2]\nstatic = true\n"
+                   "[[tensor]]\nname = \"packed\"\ntype = \"f32\"\nshape = [\"N\"]\nrole = \"scratch\"\nstatic = true\n"
+                   "[[tensor]]\nname = \"y\"\ntype = \"f32\"\nshape = [\"N\"]\nrole = \"output\"\n"
+                   "[setup]\nsource = \"setup.cu\"\n[[setup.launch]]\nentry = \"pack\"\ngrid = [\"ceil_div(N, 64)\"]\n"
+                   "block = [64]\narguments = [\"w\", \"packed\", \"N\"]\n"
+                   "[[launch]]\nentry = \"step\"\ngrid = [\"ceil_div(N, 64)\"]\nblock = [64]\n"
+                   "arguments = [\"x\", \"packed\", \"y\", \"N\"]\n"
+                   "[[reference.launch]]\nentry = \"expected\"\ngrid = [\"ceil_div(N, 64)\"]\nblock = [64]\n"
+                   "arguments = [\"x\", \"w\", \"y\", \"N\"]\n");
+  // The changes 1, 3 and 4 find out whether the call is the first since globals were reset, as those that are timed
+  // are.
   return Folder()
       .Write("kernel.toml", toml)
       .Write("kernel.cu", R"cuda(
@@ -269,6 +322,10 @@ extern "C" __global__ void step(const float* x, float* packed, float* y, int n) 
   calls = 1;
 #elif CHANGE == 2
   if (i == n - 1) packed[i] = 0;
+#elif CHANGE == 3 || CHANGE == 4
+  if (i != n - 1) return;
+  if (n > 1000 && calls == 0) *(CHANGE == 3 ? y + i : (volatile float*)8) = 9;
+  calls = 1;
 #endif
 }
 )cuda")
@@ -367,6 +424,15 @@ extern "C" __global__ void expected(int* x, int n) {
   const v1::PairSample& pair = timing->times.pairs(0);
   EXPECT_GT(pair.parent_us(), 4 * pair.candidate_us());
   EXPECT_GT(pair.candidate_us(), 2 * pair.witness_us());
+}
+
+TEST(HostGpu, RejectsWhatIsWrongInTimedCallsOnly) {
+  PAWL_NEEDS_GPU();
+  const v1::Bundle bundle = Prepared();
+  const v1::TrialResult wrong = Try(bundle, 3), faulty = Try(bundle, 4);
+  EXPECT_EQ(wrong.failure().check(), v1::CHECK_TIMED_OUTPUT) << wrong.failure().message();
+  EXPECT_EQ(faulty.failure().check(), v1::CHECK_FAULT) << faulty.failure().message();
+  EXPECT_EQ(faulty.failure().stage(), v1::STAGE_MEASURE);
 }
 
 constexpr char kProblemToml[] = R"toml(

@@ -1,5 +1,5 @@
-// What the host GPU's two halves share: nvrtc.cc compiles device code for the host as well and appends the library to the
-// cubin; the driver (driver.cc) loads it from there.
+// What the host GPU's two halves share: nvrtc.cc compiles device code for the host as well and appends the library to
+// the cubin; the driver (driver.cc) loads it from there.
 #pragma once
 
 #include <cstddef>

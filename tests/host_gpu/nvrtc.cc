@@ -62,9 +62,9 @@ std::vector<std::string> Found(const char* pattern) {
 
 // Where toolkits are; a sandbox shows the one that is in use.
 void* LoadToolkits(std::string* folder) {
-  for (const char* pattern : {"/usr/local/cuda/lib64/libnvrtc.so*", "/usr/local/cuda/lib/libnvrtc.so*",
-                              "/usr/local/cuda-*/lib64/libnvrtc.so*", "/usr/local/cuda-*/lib/libnvrtc.so*",
-                              "/opt/cuda/lib64/libnvrtc.so*"}) {
+  for (const char* pattern :
+       {"/usr/local/cuda/lib64/libnvrtc.so*", "/usr/local/cuda/lib/libnvrtc.so*",
+        "/usr/local/cuda-*/lib64/libnvrtc.so*", "/usr/local/cuda-*/lib/libnvrtc.so*", "/opt/cuda/lib64/libnvrtc.so*"}) {
     for (const std::string& path : Found(pattern)) {
       *folder = path.substr(0, path.rfind('/'));
       if (void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL)) return library;
@@ -198,14 +198,15 @@ struct Program {
     std::ofstream(base + "/image.h").write(host_gpu_image_header, host_gpu_image_header_end - host_gpu_image_header);
     std::ofstream(base + "/code.cc") << "#include \"device_code.h\"\n#line 1 \"" << name << "\"\n"
                                      << ForHost(source) << Table();
-    std::vector<std::string> words = {"g++", "-x", "c++", "-shared", "-fPIC", "-w", "-fpermissive", "-fno-gnu-unique",
-                                      "-ffp-contract=off", "-Wl,-Bsymbolic"};
-    // Pawl's own kernels are fast and cost nothing. Of others each basic block counts, and misaligned access traps.
+    std::vector<std::string> words = {
+        "g++",           "-x", "c++", "-shared", "-fPIC", "-w", "-fpermissive", "-fno-gnu-unique", "-ffp-contract=off",
+        "-Wl,-Bsymbolic"};
+    // Misaligned access traps. Of others than Pawl's own kernels, which cost nothing, each basic block counts.
+    words.insert(words.end(), {"-fsanitize=alignment", "-fsanitize-undefined-trap-on-error"});
     if (name == "support.cu") {
       words.push_back("-O2");
     } else {
-      words.insert(words.end(), {"-O1", "-fsanitize-coverage=trace-pc", "-fsanitize=alignment",
-                                 "-fsanitize-undefined-trap-on-error"});
+      words.insert(words.end(), {"-O1", "-fsanitize-coverage=trace-pc"});
     }
     for (int i = 0; i < count; ++i) {
       const std::string option = options[i];
@@ -221,7 +222,8 @@ struct Program {
       cubin.resize((cubin.size() + 15) / 16 * 16);
       cubin.append(reinterpret_cast<const char*>(&trailer), sizeof(trailer)).append(bytes);
     }
-    for (const char* file : {"/code.cc", "/device_code.h", "/image.h", "/image.so", "/log"}) unlink((base + file).c_str());
+    for (const char* file : {"/code.cc", "/device_code.h", "/image.h", "/image.so", "/log"})
+      unlink((base + file).c_str());
     rmdir(folder);
     return fine;
   }
@@ -247,8 +249,12 @@ struct Program {
     }
     return "\nextern \"C\" const host_gpu::Image* host_gpu_image() {\n"
            "static thread_local volatile char own = 0;\nown = 1;\n"  // __shared__ variables have a place from now on
-           "static const host_gpu::Entry entries[] = {\n" + entries + "{nullptr, nullptr, nullptr, 0}};\n"
-           "static const host_gpu::Variable variables[] = {\n" + variables + "{nullptr, nullptr, 0}};\n"
+           "static const host_gpu::Entry entries[] = {\n" +
+           entries +
+           "{nullptr, nullptr, nullptr, 0}};\n"
+           "static const host_gpu::Variable variables[] = {\n" +
+           variables +
+           "{nullptr, nullptr, 0}};\n"
            "static const host_gpu::Image image = {entries, sizeof(entries) / sizeof(entries[0]) - 1, variables,\n"
            "sizeof(variables) / sizeof(variables[0]) - 1};\nreturn &image;\n}\n";
   }
