@@ -474,12 +474,7 @@ flops = "N"
 bytes = "8 * N"
 )toml";
 
-// What problem.py gives is below 10, and what scales it at the larger size is not.
-TEST(HostGpu, TimesAndChecksWithTheInputsOfProblemPy) {
-  PAWL_NEEDS_GPU();
-  const v1::Bundle bundle = Folder()
-                                .Write("kernel.toml", kProblemToml)
-                                .Write("problem.py", R"python(
+constexpr char kProblemPy[] = R"python(
 import numpy as np
 
 
@@ -489,23 +484,44 @@ def inputs(sizes, seed):
 
 def reference(x):
     return {"y": 2 * x}
-)python")
-                                .Write("kernel.cu", R"cuda(
+)python";
+
+// What problem.py gives is below 10, and what scales it at the larger size is not.
+v1::Bundle OfProblem(const std::string& beyond_ten) {
+  return Folder()
+      .Write("kernel.toml", kProblemToml)
+      .Write("problem.py", kProblemPy)
+      .Write("kernel.cu", absl::StrCat(R"cuda(
 extern "C" __global__ void step(const float* x, float* y, int n) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i >= n) return;
   float sum = 0;
   for (int part = 0; part < (CHANGE == 0 ? 16 : 1); ++part) sum += CHANGE == 0 ? x[i] / 8 : 2 * x[i];
-  y[i] = CHANGE == 1 && n > 1000 && x[i] > 10 ? 0 : sum;
+  y[i] = sum;
+  if (n > 1000 && x[i] > 10) )cuda",
+                                       beyond_ten, ";\n}\n"))
+      .Read();
 }
-)cuda")
-                                .Read();
+
+TEST(HostGpu, ChecksWithScaledInputsOfProblemPyBeforeAKeep) {
+  PAWL_NEEDS_GPU();
+  const v1::Bundle bundle = OfProblem("y[i] = CHANGE == 1 ? 0 : y[i]");
   const absl::StatusOr<v1::TrialResult> narrow = RunAgainst(bundle, Change(bundle, 1), StartVariant(bundle));
   if (absl::StrContains(narrow.status().message(), "NumPy")) GTEST_SKIP() << narrow.status();
   ASSERT_TRUE(narrow.ok()) << narrow.status();
   EXPECT_GT(narrow->pairs_size(), 0) << "it passes everything up to what comes before a keep";
   EXPECT_EQ(narrow->failure().check(), v1::CHECK_TOLERANCE) << narrow->failure().message();
   EXPECT_EQ(narrow->failure().size(), "main");
+}
+
+TEST(HostGpu, BlamesNoCandidateForScaledInputsThatBreakTheStart) {
+  PAWL_NEEDS_GPU();
+  const v1::Bundle bundle = OfProblem("*(volatile float*)8 = 0");
+  const absl::StatusOr<v1::TrialResult> faster = RunAgainst(bundle, Change(bundle, 1), StartVariant(bundle));
+  if (absl::StrContains(faster.status().message(), "NumPy")) GTEST_SKIP() << faster.status();
+  ASSERT_TRUE(faster.ok()) << faster.status();
+  EXPECT_FALSE(faster->has_failure()) << faster->failure().message();
+  EXPECT_TRUE(faster->checked_to_keep());
 }
 
 }  // namespace
