@@ -63,30 +63,59 @@ double FloorUs(const CampaignState& campaign, const v1::Size& size, const GpuSpe
   return known->second;
 }
 
-// "2.100 us, within 5 % of the least that the work of [work] takes on this GPU (2.050 us)", of every size of the goal;
-// empty: the best variant is not that near at one of them, or the work or the GPU is unknown. A busy unit proves
-// nothing: it may do more than the work needs.
-std::string AtRoof(const CampaignState& campaign) {
+// The best variant's time at a size of the goal, and the least that the work of [work] takes on this GPU; 0: unknown.
+struct RoofTime {
+  std::string at;  // " at main"; empty: of the one size
+  double best_us = 0, least_us = 0;
+
+  bool known() const { return best_us > 0 && least_us > 0; }
+  bool near() const { return known() && best_us >= least_us && best_us <= (1 + kRoofReach) * least_us; }
+  // Within what is printed.
+  bool below() const { return known() && best_us < least_us - 0.0005; }
+};
+
+std::vector<RoofTime> RoofTimes(const CampaignState& campaign) {
   const v1::Bundle& bundle = campaign.bundle();
   const v1::Iteration& best = *campaign.best();
   const GpuSpec* gpu = FindGpu(campaign.gpu().name());
-  if (gpu == nullptr) return "";
   const bool several = HasSeveralSizes(campaign.summary().spec().goal());
-  std::vector<std::string> roofs;
+  std::vector<RoofTime> times;
   for (const SizeWeight& at : campaign.goal_sizes()) {
+    RoofTime& time = times.emplace_back(RoofTime{several ? absl::StrCat(" at ", at.size) : ""});
     const auto size = std::find_if(bundle.sizes().begin(), bundle.sizes().end(),
                                    [&](const v1::Size& one) { return one.name() == at.size; });
     const auto timed = std::find_if(best.sizes().begin(), best.sizes().end(),
                                     [&](const v1::SizeComparison& one) { return one.size() == at.size; });
-    if (size == bundle.sizes().end() || (several && timed == best.sizes().end())) return "";
-    const double roof_us = FloorUs(campaign, *size, *gpu);
-    const double best_us = several ? timed->time_us() : campaign.summary().best_us();
-    if (!(roof_us > 0) || !(best_us > 0) || best_us > (1 + kRoofReach) * roof_us) return "";
-    roofs.push_back(
-        absl::StrFormat("%.3f us%s, within %g %% of the least that the work of [work] takes on this GPU (%.3f us)",
-                        best_us, several ? absl::StrCat(" at ", at.size) : "", 100 * kRoofReach, roof_us));
+    if (gpu == nullptr || size == bundle.sizes().end() || (several && timed == best.sizes().end())) continue;
+    time.least_us = FloorUs(campaign, *size, *gpu);
+    time.best_us = several ? timed->time_us() : campaign.summary().best_us();
   }
-  return absl::StrJoin(roofs, "; ");
+  return times;
+}
+
+// "2.100 us, within 5 % of the least that the work of [work] takes on this GPU (2.050 us)", of every size of the goal;
+// empty: the best variant is not that near at one of them, or the work or the GPU is unknown. A busy unit proves
+// nothing: it may do more than the work needs.
+std::string AtRoof(const CampaignState& campaign) {
+  const std::vector<RoofTime> times = RoofTimes(campaign);
+  if (!std::all_of(times.begin(), times.end(), [](const RoofTime& time) { return time.near(); })) return "";
+  return absl::StrJoin(times, "; ", [](std::string* out, const RoofTime& time) {
+    absl::StrAppendFormat(out,
+                          "%.3f us%s, within %g %% of the least that the work of [work] takes on this GPU (%.3f us)",
+                          time.best_us, time.at, 100 * kRoofReach, time.least_us);
+  });
+}
+
+// "2.100 us is below the least that ...": what no kernel can do. Empty: it is nowhere.
+std::string BelowRoof(const CampaignState& campaign) {
+  std::vector<std::string> texts;
+  for (const RoofTime& time : RoofTimes(campaign)) {
+    if (!time.below()) continue;
+    texts.push_back(absl::StrFormat("%.3f us%s is below the least that the work of [work] takes on this GPU (%.3f us)",
+                                    time.best_us, time.at, time.least_us));
+  }
+  if (texts.empty()) return "";
+  return absl::StrCat(absl::StrJoin(texts, ", "), ": [work] counts more than is done, or the measurement is wrong");
 }
 
 // Limits of the GPU that the best variant has reached.
@@ -354,12 +383,14 @@ std::optional<Choice::Expected> MostExpected(const Choice& choice) {
 }
 
 v1::Event ExpectsTooLittle(const CampaignState& campaign, const Choice::Expected& most) {
+  v1::Change change = most.change;
+  NameWords(campaign.BundleAt(most.parent), &change);
   return Ended(
       v1::FINISHED, v1::STOP_REASON_GAIN,
-      absl::StrFormat("no change is expected to gain %.3g %%: the most, %.2g %%, is expected of %s from %d to %d "
+      absl::StrFormat("no change is expected to gain %.3g %%: the most, %.2g %%, is expected of %s from %s to %s "
                       "(iteration %d)",
-                      100 * LeastGain(campaign), 100 * std::expm1(most.gain), most.change.variable(),
-                      most.change.from(), most.change.to(), most.parent));
+                      100 * LeastGain(campaign), 100 * std::expm1(most.gain), change.variable(), FromText(change),
+                      ToText(change), most.parent));
 }
 
 // Once for all iterations that failed a gate whose action is to pause, and that no pause was for.
@@ -426,6 +457,9 @@ v1::Event Finish(const CampaignState& campaign, v1::Event end, const ProfileSet&
     end.mutable_ended()->set_message(
         absl::StrCat(end.ended().message(),
                      "; the total speedup is estimated from the steps, not measured: ", total.interval().reason()));
+  }
+  if (const std::string below = BelowRoof(campaign); !below.empty()) {
+    end.mutable_ended()->set_message(absl::StrCat(end.ended().message(), "; ", below));
   }
   const double goal = campaign.summary().spec().goal().speedup();
   if (campaign.leg() > 0) {
