@@ -58,24 +58,6 @@ void Print(const v1::BestVariant& best, const v1::Campaign& campaign, const std:
   std::printf("kept changes:\n%s", PathText(path).c_str());
 }
 
-// The campaign as one variant of its portfolio sees it: at the first size that it serves.
-v1::Campaign ServedBy(v1::Campaign campaign, const v1::Iteration& variant) {
-  for (const v1::Portfolio::Pick& pick : campaign.portfolio().picks()) {
-    if (pick.iteration() != variant.number() || pick.hidden()) continue;
-    campaign.mutable_spec()->mutable_goal()->set_size(pick.size());
-    break;
-  }
-  if (variant.number() != campaign.best()) {  // what was measured of the best is not said of another
-    campaign.clear_total_gain();
-    campaign.set_speedup_over_start(variant.speedup_over_start());
-    campaign.set_speedup_over_baseline(variant.speedup_over_baseline());
-    if (variant.leg() < campaign.legs_size()) {
-      *campaign.mutable_spec()->mutable_goal()->mutable_sizes() = campaign.legs(variant.leg()).goal().sizes();
-    }
-  }
-  return campaign;
-}
-
 // The texts and the code that the messages name by their hashes.
 absl::StatusOr<WinnerBlobs> BlobsOf(const v1::BestVariant& best, Connection& connection) {
   WinnerBlobs blobs;
@@ -178,20 +160,12 @@ absl::Status TakePortfolio(const BestFlags& flags, const v1::BestVariant& best, 
     if (!iteration.ok()) return iteration.status();
     absl::StatusOr<std::vector<v1::Iteration>> path = KeptPath(connection, flags.campaign, member.iteration());
     if (!path.ok()) return path.status();
-    const v1::Campaign served = ServedBy(campaign, *iteration);
     *variant.mutable_iteration() = *std::move(iteration);
     const std::string folder = absl::StrCat(flags.output, "/iteration_", member.iteration());
-    if (absl::Status status = TakeAway(flags, folder, variant, served, *path, connection); !status.ok()) return status;
+    if (absl::Status status = TakeAway(flags, folder, variant, campaign, *path, connection); !status.ok())
+      return status;
   }
-  std::vector<WinnerFile> files;
-  for (const v1::SourceFile& file :
-       MakeDispatcher(best.bundle(), campaign.portfolio(), RuleText(campaign.portfolio()))) {
-    files.push_back({file.path(), file.text()});
-  }
-  files.push_back({"README.md", absl::StrCat("# ", best.bundle().name(),
-                                             ", optimised by Pawl\n\nEach folder has one "
-                                             "variant; the dispatcher picks one by size.\n\n```\n",
-                                             PortfolioText(campaign), "```\n")});
+  const std::vector<WinnerFile> files = PortfolioFiles(best.bundle(), campaign);
   if (absl::Status status = WriteWinner(files, flags.output); !status.ok()) return status;
   std::printf("written  %s: %s and %s, which pick a variant by size\n", flags.output.c_str(), files[0].name.c_str(),
               files[1].name.c_str());

@@ -78,8 +78,9 @@ class HandOffWriter {
       : winner_(winner),
         bundle_(std::move(bundle)),
         id_(Identifier(winner.bundle.name())),
-        namespace_(absl::StrCat("pawl_", id_)),
-        code_(bundle_, winner_.variant, namespace_) {}
+        space_(winner.member ? absl::StrCat(id_, "_", *winner.member) : id_),
+        macro_(absl::AsciiStrToUpper(id_)),
+        code_(bundle_, winner_.variant, NamespaceMacro()) {}
 
   absl::StatusOr<HandOff> Write() {
     size_ = FindSize(bundle_, winner_.size);
@@ -91,7 +92,10 @@ class HandOffWriter {
     if (!merged.ok()) return merged.status();
     merged_ = *std::move(merged);
     hand_off_.id = id_;
+    hand_off_.name_space = absl::StrCat("pawl_", space_);
+    hand_off_.namespace_macro = NamespaceMacro();
     hand_off_.patch = merged_.patch;
+    SetFixedSizes();
     if (winner_.from_contract) WriteImplementation();
     ReadCubin();
     WriteSources();
@@ -109,6 +113,7 @@ class HandOffWriter {
     std::string name;  // kernel, reference, setup
     std::string function, file;
     std::vector<std::string> options;
+    std::map<std::string, int32_t> fixed_sizes;
   };
 
   void Add(const std::string& path, const std::string& text) {
@@ -117,6 +122,7 @@ class HandOffWriter {
     file.set_text(text);
   }
 
+  std::string NamespaceMacro() const { return absl::StrCat(macro_, "_NAMESPACE"); }
   bool is_cuda() const { return IsCudaSource(bundle_.source().path()); }
   bool has_reference() const { return !bundle_.reference().source().text().empty(); }
   bool has_setup() const { return !bundle_.setup().launches().empty(); }
@@ -210,8 +216,9 @@ class HandOffWriter {
   std::string Filled(std::string_view text, std::map<std::string, std::string> more = {}) const {
     more.insert({{"$NAME$", bundle_.name()},
                  {"$ID$", id_},
-                 {"$NAMESPACE$", namespace_},
-                 {"$MACRO$", absl::AsciiStrToUpper(id_)},
+                 {"$NAMESPACE$", NamespaceMacro()},
+                 {"$SPACE$", space_},
+                 {"$MACRO$", macro_},
                  {"$MODULE$", absl::StrCat(id_, "_winner")},
                  {"$FUNCTION$", id_},
                  {"$GOAL$", winner_.size},
@@ -241,8 +248,34 @@ class HandOffWriter {
                       "(const Sizes& sizes, Tensors& tensors, cudaStream_t stream);\n");
     }
     Add(absl::StrCat(id_, ".h"),
-        Filled(embedded::kHandoffKernelCuh, {{"$TABLES$", *tables}, {"$DECLARATIONS$", declarations}}));
+        Filled(embedded::kHandoffKernelCuh,
+               {{"$TABLES$", *tables}, {"$DECLARATIONS$", declarations}, {"$LIMITS$", LimitsText()}}));
     return absl::OkStatus();
+  }
+
+  // What a program that links it must know, as comments.
+  std::string LimitsText() const {
+    std::string text;
+    if (winner_.member) {
+      absl::StrAppend(&text,
+                      "// One variant of a portfolio. Kernels of several variants may have the same names: each ",
+                      "becomes a shared library\n// of its own; README.md has the commands.\n");
+    }
+    if (!hand_off_.fixed_sizes.empty()) {
+      absl::StrAppend(
+          &text, "// It is compiled for ", FixedText(hand_off_.fixed_sizes),
+          ": a call at another value throws. -DSIZE_NAME=VALUE compiles it for another. A program\n",
+          "// that needs several values links a shared library for each, with a namespace of its own:\n// -D",
+          NamespaceMacro(), "=NAME, there and where this header is included. README.md has the commands.\n");
+    }
+    return text;
+  }
+
+  // Of all parts: they lie in one program.
+  void SetFixedSizes() {
+    hand_off_.fixed_sizes = FixedOf(Kind::kImplementation);
+    if (has_setup()) hand_off_.fixed_sizes.merge(FixedOf(Kind::kSetup));
+    if (has_reference()) hand_off_.fixed_sizes.merge(FixedOf(Kind::kReference));
   }
 
   // SIZE_<name> of the code of a unit.
@@ -332,12 +365,11 @@ class HandOffWriter {
     if (!text.ok()) return text.status();
     absl::StatusOr<std::string> tables = code_.ProgramTables();
     if (!tables.ok()) return tables.status();
-    fixed_ = !kernel.fixed_sizes.empty();
     parts_.push_back({"kernel", bundle_.symbols().empty() ? kernel.function : kLaunchFilled, absl::StrCat(id_, ".cu"),
-                      WithCommon(is_cuda() ? OwnOptions() : std::vector<std::string>())});
+                      WithCommon(is_cuda() ? OwnOptions() : std::vector<std::string>()), kernel.fixed_sizes});
     Add(absl::StrCat(id_, ".cu"),
         absl::StrCat("// ", winner_.title, "\n// ", winner_.name, ". build.sh builds it.\n", include, *text, "\n",
-                     "#ifndef ", absl::AsciiStrToUpper(id_), "_WITHOUT_MAIN\n", *tables, "#endif\n\n", Main()));
+                     "#ifndef ", macro_, "_WITHOUT_MAIN\n", *tables, "#endif\n\n", Main()));
     for (const auto& [there, kind, part, function] :
          {std::tuple{has_setup(), Kind::kSetup, "setup", "LaunchSetup"},
           std::tuple{has_reference(), Kind::kReference, "reference", "LaunchReference"}}) {
@@ -350,10 +382,9 @@ class HandOffWriter {
       unit.include = absl::StrCat(kContractFolder, source.path());
       unit.renamed = Renamed(setup ? bundle_.setup().launches() : bundle_.reference().launches(), part);
       unit.fixed_sizes = FixedOf(kind);
-      fixed_ = fixed_ || !unit.fixed_sizes.empty();
       absl::StatusOr<std::string> written = code_.Unit(unit);
       if (!written.ok()) return written.status();
-      parts_.push_back({part, function, absl::StrCat(id_, "_", part, ".cu"), WithCommon({})});
+      parts_.push_back({part, function, absl::StrCat(id_, "_", part, ".cu"), WithCommon({}), unit.fixed_sizes});
       Add(parts_.back().file,
           absl::StrCat("// The ", part, " of ", bundle_.name(), ", as its bundle has it.\n", include, *written));
     }
@@ -388,22 +419,37 @@ class HandOffWriter {
          {"$OPEN$", open}});
   }
 
-  void WriteBuild() {
+  // Commands that compile and link what is asked for. `more` are options of each compilation.
+  std::string BuildOf(const std::vector<Part>& parts, const std::string& more, const std::string& suffix,
+                      const std::string& link) const {
     std::string commands, objects;
-    for (const Part& part : parts_) {
-      const std::string object = absl::StrCat(part.file.substr(0, part.file.rfind('.')), ".o");
+    for (const Part& part : parts) {
+      const std::string object = absl::StrCat(part.file.substr(0, part.file.rfind('.')), suffix);
       absl::StrAppend(&commands, "nvcc -c -O2");
       for (const std::string& option : part.options) absl::StrAppend(&commands, " ", QuotedForShell(option));
-      absl::StrAppend(&commands, " -o ", object, " ", part.file, "\n");
+      absl::StrAppend(&commands, more, " -o ", object, " ", part.file, "\n");
       absl::StrAppend(&objects, " ", object);
     }
-    absl::StrAppend(&commands, "nvcc -arch=", ArchitectureOf(winner_.gpu), " -o ", id_, objects, "\n");
-    hand_off_.program_build = commands;
+    return absl::StrCat(commands, "nvcc -arch=", ArchitectureOf(winner_.gpu), " -o ", link, objects, "\n");
+  }
+
+  void WriteBuild() {
+    std::vector<Part> called;
+    std::copy_if(parts_.begin(), parts_.end(), std::back_inserter(called),
+                 [](const Part& part) { return part.name != "reference"; });
+    hand_off_.program_build = BuildOf(parts_, "", ".o", id_);
+    if (is_cuda()) {
+      hand_off_.library = absl::StrCat("lib", space_, ".so");
+      // -Bsymbolic: a library calls its own kernels, also where another has the same names.
+      hand_off_.library_build = BuildOf(called, absl::StrCat(" -Xcompiler -fPIC -D", macro_, "_WITHOUT_MAIN"), ".pic.o",
+                                        absl::StrCat(hand_off_.library, " -shared -Xlinker -Bsymbolic"));
+    }
     Add("build.sh",
         absl::StrCat(
             "#!/bin/sh\n# Builds the program ", id_, ": ./", id_, " ", winner_.size,
-            " runs it. NVCC_APPEND_FLAGS=-IFOLDER adds folders of headers.\nset -e\ncd \"$(dirname \"$0\")\"\n",
-            commands));
+            " runs it. NVCC_APPEND_FLAGS=-IFOLDER adds folders of headers",
+            hand_off_.fixed_sizes.empty() ? "" : ", -DSIZE_NAME=VALUE compiles for another value of a dimension",
+            ".\nset -e\ncd \"$(dirname \"$0\")\"\n", hand_off_.program_build));
   }
 
   // Where each size can be read off: a tensor whose extent it is. The last extent of packed types is another one.
@@ -464,8 +510,12 @@ class HandOffWriter {
         if (absl::StartsWith(option, "-I") && !absl::StartsWith(option, "-I/"))
           option = absl::StrCat("-I{HERE}/", option.substr(2));
       }
-      parts[part.name] = {
-          {"sources", {absl::StrCat(id_, "_binding.cpp"), part.file}}, {"launch", part.function}, {"options", options}};
+      HandOffJson fixed = HandOffJson::array();
+      for (const auto& size : part.fixed_sizes) fixed.push_back(size.first);
+      parts[part.name] = {{"sources", {absl::StrCat(id_, "_binding.cpp"), part.file}},
+                          {"launch", part.function},
+                          {"options", options},
+                          {"fixed", fixed}};
     }
     for (const v1::Tensor& tensor : bundle_.tensors()) {
       tensors.push_back({tensor.name(), DataTypeName(tensor.type()), RoleWord(tensor.role()),
@@ -489,17 +539,18 @@ class HandOffWriter {
     return WriteTestSizes();
   }
 
-  // The smallest size and the goal's; where code is compiled for one size, the goal's alone.
-  std::vector<const v1::Size*> CheckedSizes() const {
+  // The smallest size and the goal's. A program may be compiled for the goal's alone.
+  std::vector<const v1::Size*> CheckedSizes(bool program) const {
     std::vector<const v1::Size*> sizes;
-    if (!fixed_ && bundle_.sizes(0).name() != winner_.size) sizes.push_back(&bundle_.sizes(0));
+    const bool fixed = program && !hand_off_.fixed_sizes.empty();
+    if (!fixed && bundle_.sizes(0).name() != winner_.size) sizes.push_back(&bundle_.sizes(0));
     sizes.push_back(size_);
     return sizes;
   }
 
   absl::Status WriteTestSizes() {
     HandOffJson sizes = HandOffJson::array();
-    for (const v1::Size* size : CheckedSizes()) {
+    for (const v1::Size* size : CheckedSizes(/*program=*/false)) {
       absl::StatusOr<v1::Plan> plan = MakeReferencePlan(bundle_, *size, winner_.gpu);
       if (!plan.ok()) return plan.status();
       HandOffJson described = SizeJson(size->name(), size->values(), 0);
@@ -538,7 +589,7 @@ class HandOffWriter {
   void WriteChecks() {
     const std::string head = "#!/bin/sh\nset -e\ncd \"$(dirname \"$0\")\"\n";
     std::string runs;
-    for (const v1::Size* size : CheckedSizes())
+    for (const v1::Size* size : CheckedSizes(/*program=*/true))
       absl::StrAppend(&runs, "./", id_, " ", QuotedForShell(size->name()), "\n");
     const std::string build = absl::StrCat("[ -x ./", id_, " ] || sh build.sh\n");
     hand_off_.forms = {"program", "extension"};
@@ -552,32 +603,40 @@ class HandOffWriter {
 
   const Winner& winner_;
   const v1::Bundle bundle_;
-  const std::string id_, namespace_;
+  const std::string id_;
+  const std::string space_;  // the same, of each variant of a portfolio another
+  const std::string macro_;  // the beginning of its macros
   LaunchCode code_;
   const v1::Size* size_ = nullptr;
   MergedSource merged_;
   std::map<std::string, std::string> symbols_, variables_;  // to their names in the cubin
   std::vector<Part> parts_;
-  bool fixed_ = false;  // a part is compiled for the goal's size alone
   HandOff hand_off_;
 };
 
 }  // namespace
 
+std::string FixedText(const std::map<std::string, int32_t>& fixed_sizes) {
+  return absl::StrJoin(fixed_sizes, ", ", [](std::string* out, const auto& size) {
+    absl::StrAppend(out, size.first, " = ", size.second);
+  });
+}
+
 std::vector<v1::SourceFile> MakeDispatcher(const v1::Bundle& bundle, const v1::Portfolio& portfolio,
                                            const std::string& title) {
   const std::string id = Identifier(bundle.name());
-  HandOffJson rule = HandOffJson::array();
-  std::string code;
+  // A dimension may have any name, that of a keyword too.
+  const auto parameter = [](std::string* out, const std::string& size) { absl::StrAppend(out, "size_", size); };
+  std::string rule, code;
   for (const v1::Portfolio::Member& member : portfolio.members()) {
-    HandOffJson bounds = HandOffJson::array();
-    std::vector<std::string> conditions;
+    std::vector<std::string> bounds, conditions;
     for (const v1::Portfolio::Bound& bound : member.bounds()) {
-      bounds.push_back({HandOffJson(bound.sizes()), bound.limit(), bound.above()});
+      bounds.push_back(absl::StrCat("(", HandOffJson(bound.sizes()).dump(), ", ", bound.limit(), ", ",
+                                    bound.above() ? "True" : "False", ")"));
       conditions.push_back(
-          absl::StrCat(absl::StrJoin(bound.sizes(), " * "), bound.above() ? " > " : " <= ", bound.limit()));
+          absl::StrCat(absl::StrJoin(bound.sizes(), " * ", parameter), bound.above() ? " > " : " <= ", bound.limit()));
     }
-    rule.push_back({member.iteration(), bounds});
+    absl::StrAppend(&rule, "    (", member.iteration(), ", [", absl::StrJoin(bounds, ", "), "]),\n");
     absl::StrAppend(&code, "  ",
                     conditions.empty() ? "" : absl::StrCat("if (", absl::StrJoin(conditions, " && "), ") "), "return ",
                     member.iteration(), ";\n");
@@ -586,20 +645,23 @@ std::vector<v1::SourceFile> MakeDispatcher(const v1::Bundle& bundle, const v1::P
   for (const v1::Size& size : bundle.sizes()) {
     for (const auto& value : size.values()) sizes.insert(value.first);
   }
-  const std::string parameters = absl::StrJoin(
-      sizes, ", ", [](std::string* out, const std::string& size) { absl::StrAppend(out, "long long ", size); });
+  const std::string parameters = absl::StrJoin(sizes, ", ", [&](std::string* out, const std::string& size) {
+    absl::StrAppend(out, "long long ");
+    parameter(out, size);
+  });
   v1::SourceFile header, module;
   header.set_path(absl::StrCat(id, "_dispatch.h"));
-  header.set_text(absl::StrCat("// ", title, "\n// Which variant serves a size: its number is that of its folder, ",
-                               "iteration_N. Written by Pawl.\n#pragma once\n\nstatic inline int ", id, "_pick(",
-                               parameters, ") {\n", code, "}\n"));
+  header.set_text(absl::StrCat(
+      "// ", title,
+      "\n// Which variant serves a size: its number is that of its folder, iteration_N. Its functions are ",
+      "in the namespace\n// pawl_", id,
+      "_N. Kernels of several variants may have the same names: each variant becomes ",
+      "a shared library of\n// its own, as the README.md of its folder says. Written by Pawl.\n#pragma once\n\n",
+      "static inline int ", id, "_pick(", parameters, ") {\n", code, "}\n"));
   module.set_path(absl::StrCat(id, "_dispatch.py"));
-  module.set_text(
-      absl::StrReplaceAll(std::string(embedded::kHandoffDispatchPy),
-                          {{"$TITLE$", title},
-                           {"$FUNCTION$", id},
-                           {"$ID$", id},
-                           {"$RULE$", absl::StrReplaceAll(rule.dump(), {{"true", "True"}, {"false", "False"}})}}));
+  module.set_text(absl::StrReplaceAll(
+      std::string(embedded::kHandoffDispatchPy),
+      {{"$TITLE$", title}, {"$FUNCTION$", id}, {"$ID$", id}, {"$RULE$", absl::StrCat("[\n", rule, "]")}}));
   return {header, module};
 }
 

@@ -2,6 +2,8 @@
 // cubin.
 #pragma once
 
+#include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,10 +20,11 @@ struct Winner {
   std::string implementation;  // all its files and of kernel.toml what edits changed (kernels/read/implementation.h)
   v1::Variant variant;
   v1::GpuInfo gpu;
-  std::string size;   // the goal's
-  std::string name;   // campaigns/7/iterations/12
-  std::string title;  // one line: what it is and how fast
-  std::string cubin;  // of the goal's size; empty: not available
+  std::string size;           // the goal's
+  std::string name;           // campaigns/7/iterations/12
+  std::string title;          // one line: what it is and how fast
+  std::string cubin;          // of the goal's size; empty: not available
+  std::optional<int> member;  // of a portfolio: its number. Names are its own then: programs link several members
 };
 
 struct HandOff {
@@ -34,12 +37,20 @@ struct HandOff {
   // Of a contract alone: what makes a bundle of it, implementation.toml included. The patch adds the same.
   std::vector<v1::SourceFile> implementation;
   std::string program_build;  // the commands of build.sh, for a page
+  // The same for a shared library, with its name and the namespace of its functions. No commands: the kernels are in a
+  // PTX file or a cubin, which a program opens.
+  std::string library_build, library, name_space;
+  std::string namespace_macro;                 // which names another namespace: -DMACRO=NAME
+  std::map<std::string, int32_t> fixed_sizes;  // dimensions that it is compiled for
 };
 
 // Of a portfolio: a header and a module that pick the variant for a size. The variants' own files lie beside them, each
 // in the folder iteration_N.
 std::vector<v1::SourceFile> MakeDispatcher(const v1::Bundle& bundle, const v1::Portfolio& portfolio,
                                            const std::string& title);
+
+// "H = 4, S = 128".
+std::string FixedText(const std::map<std::string, int32_t>& fixed_sizes);
 
 // Works for every bundle that a campaign can run. An error says what of the bundle it could not write.
 absl::StatusOr<HandOff> MakeHandOff(const Winner& winner);

@@ -1,5 +1,5 @@
 // $NAME$: its sizes, its tensors, and the call that queues its launches. Written by Pawl.
-#pragma once
+$LIMITS$#pragma once
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
@@ -17,6 +17,10 @@
 #include <string>
 #include <utility>
 #include <vector>
+
+#ifndef $NAMESPACE$
+#define $NAMESPACE$ pawl_$SPACE$
+#endif
 
 namespace $NAMESPACE$ {
 

@@ -1,7 +1,7 @@
 """$TITLE$
 
 $FUNCTION$() takes CUDA tensors by the names of kernel.toml and returns its outputs by name. The extension is built at the
-first call. Written by Pawl.
+first call; what is compiled for values of dimensions, at the first call with each. Written by Pawl.
 """
 
 import ctypes
@@ -16,7 +16,9 @@ from torch.utils import cpp_extension
 
 HERE = pathlib.Path(__file__).resolve().parent
 NAME = "$ID$"
-# Parts: the kernel, what it needs before each call, the reference. Sources and options of nvcc.
+SPACE = "$SPACE$"  # the same; of each variant of a portfolio another
+# Parts: the kernel, what it needs before each call, the reference. Sources, options of nvcc, and the dimensions whose
+# values are compiled into the code (SIZE_* macros).
 PARTS = $PARTS$
 LIBRARY = $LIBRARY$  # a cubin or PTX file with the kernels
 # Names, types, roles and alignment of the tensors, in the order of the launches' code.
@@ -37,14 +39,16 @@ HALVES = [f"-U__CUDA_NO_{name}__" for name in ("HALF_OPERATORS", "HALF_CONVERSIO
 _loaded = {}
 
 
-def load(part):
-    """The extension of a part, built into build/ where it is not there yet."""
-    if part in _loaded:
-        return _loaded[part]
-    settings, name = PARTS[part], f"{NAME}_{part}"
+def load(part, sizes=()):
+    """The extension of a part for these values of SIZES, built into build/ where it is not there yet."""
+    settings = PARTS[part]
+    fixed = {size: value for size, value in zip(SIZES, sizes) if size in settings["fixed"]}
+    name = "_".join([SPACE, part, *(f"{size}{value}" for size, value in fixed.items())])
+    if name in _loaded:
+        return _loaded[name]
     folder = HERE / "build" / name
     folder.mkdir(parents=True, exist_ok=True)
-    defines = [f"-DLAUNCH={settings['launch']}", f"-D{NAME.upper()}_WITHOUT_MAIN"]
+    defines = [f"-DLAUNCH={settings['launch']}", f"-D{NAME.upper()}_WITHOUT_MAIN", *(f"-DSIZE_{size}={value}" for size, value in fixed.items())]
     sources = [str(HERE / source) for source in settings["sources"]]
     options = [option.replace("{HERE}", str(HERE)) for option in settings["options"]]
     headers = pathlib.Path(sysconfig.get_paths()["include"]) / "Python.h"
@@ -56,7 +60,7 @@ def load(part):
         module = build_plain(name, folder, sources, [*options, *defines])
     if part == "kernel" and LIBRARY:
         module.open_library(str(HERE / LIBRARY))
-    _loaded[part] = module
+    _loaded[name] = module
     return module
 
 
@@ -148,7 +152,7 @@ def allocated(kind, shape, align, device):
 def call(tensors, sizes, part="kernel"):
     """Runs a part on the current stream and answers its outputs by name. Tensors that are changed in place are."""
     values = sizes_of(tensors, sizes)
-    shape_of = load("kernel").shape_of
+    shape_of = load("kernel", values).shape_of
     device = next((tensor.device for tensor in tensors.values() if tensor.is_cuda), torch.device("cuda"))
     with torch.cuda.device(device):
         buffers = []
@@ -161,8 +165,8 @@ def call(tensors, sizes, part="kernel"):
         stream = torch.cuda.current_stream().cuda_stream
         addresses = [buffer.data_ptr() for buffer in buffers]
         if part == "kernel" and "setup" in PARTS:
-            load("setup").launch(values, addresses, stream)
-        after = load(part).launch(values, addresses, stream)
+            load("setup", values).launch(values, addresses, stream)
+        after = load(part, values).launch(values, addresses, stream)
         # Launches may have exchanged buffers.
         by_address = dict(zip(addresses, buffers))
         results = {name: by_address[address] for (name, _, role, _), address in zip(TENSORS, after) if role in ("output", "inout")}

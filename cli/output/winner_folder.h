@@ -28,7 +28,8 @@ struct WinnerBlobs {
   std::string cubin;           // empty: not available
 };
 
-// What `pawl best --output` writes, made for the best variant. `path` leads from the start to it.
+// What `pawl best --output` writes, made for the best variant; of a campaign with a portfolio, for a variant of that.
+// `path` leads from the start to it.
 absl::StatusOr<HandOff> HandOffOf(const v1::BestVariant& best, const v1::Campaign& campaign, const WinnerBlobs& blobs,
                                   const std::vector<v1::Iteration>& path);
 
@@ -36,6 +37,9 @@ absl::StatusOr<HandOff> HandOffOf(const v1::BestVariant& best, const v1::Campaig
 // variant's bundle here has its implementation. `path` leads from the start to the best.
 std::vector<WinnerFile> WinnerFiles(const v1::BestVariant& best, const v1::Campaign& campaign, const HandOff& hand_off,
                                     const std::vector<FormState>& forms, const std::vector<v1::Iteration>& path);
+
+// Beside the folders of a portfolio's variants: what picks one of them by size, and a page.
+std::vector<WinnerFile> PortfolioFiles(const v1::Bundle& bundle, const v1::Campaign& campaign);
 
 // AlreadyExists: there is something in the folder.
 absl::Status CheckEmpty(const std::string& folder);

@@ -63,30 +63,59 @@ double FloorUs(const CampaignState& campaign, const v1::Size& size, const GpuSpe
   return known->second;
 }
 
-// "2.100 us, within 5 % of the least that the work of [work] takes on this GPU (2.050 us)", of every size of the goal;
-// empty: the best variant is not that near at one of them, or the work or the GPU is unknown. A busy unit proves
-// nothing: it may do more than the work needs.
-std::string AtRoof(const CampaignState& campaign) {
+// The best variant's time at a size of the goal, and the least that the work of [work] takes on this GPU; 0: unknown.
+struct RoofTime {
+  std::string at;  // " at main"; empty: of the one size
+  double best_us = 0, least_us = 0;
+
+  bool known() const { return best_us > 0 && least_us > 0; }
+  bool near() const { return known() && best_us >= least_us && best_us <= (1 + kRoofReach) * least_us; }
+  // Within what is printed.
+  bool below() const { return known() && best_us < least_us - 0.0005; }
+};
+
+std::vector<RoofTime> RoofTimes(const CampaignState& campaign) {
   const v1::Bundle& bundle = campaign.bundle();
   const v1::Iteration& best = *campaign.best();
   const GpuSpec* gpu = FindGpu(campaign.gpu().name());
-  if (gpu == nullptr) return "";
   const bool several = HasSeveralSizes(campaign.summary().spec().goal());
-  std::vector<std::string> roofs;
+  std::vector<RoofTime> times;
   for (const SizeWeight& at : campaign.goal_sizes()) {
+    RoofTime& time = times.emplace_back(RoofTime{several ? absl::StrCat(" at ", at.size) : ""});
     const auto size = std::find_if(bundle.sizes().begin(), bundle.sizes().end(),
                                    [&](const v1::Size& one) { return one.name() == at.size; });
     const auto timed = std::find_if(best.sizes().begin(), best.sizes().end(),
                                     [&](const v1::SizeComparison& one) { return one.size() == at.size; });
-    if (size == bundle.sizes().end() || (several && timed == best.sizes().end())) return "";
-    const double roof_us = FloorUs(campaign, *size, *gpu);
-    const double best_us = several ? timed->time_us() : campaign.summary().best_us();
-    if (!(roof_us > 0) || !(best_us > 0) || best_us > (1 + kRoofReach) * roof_us) return "";
-    roofs.push_back(
-        absl::StrFormat("%.3f us%s, within %g %% of the least that the work of [work] takes on this GPU (%.3f us)",
-                        best_us, several ? absl::StrCat(" at ", at.size) : "", 100 * kRoofReach, roof_us));
+    if (gpu == nullptr || size == bundle.sizes().end() || (several && timed == best.sizes().end())) continue;
+    time.least_us = FloorUs(campaign, *size, *gpu);
+    time.best_us = several ? timed->time_us() : campaign.summary().best_us();
   }
-  return absl::StrJoin(roofs, "; ");
+  return times;
+}
+
+// "2.100 us, within 5 % of the least that the work of [work] takes on this GPU (2.050 us)", of every size of the goal;
+// empty: the best variant is not that near at one of them, or the work or the GPU is unknown. A busy unit proves
+// nothing: it may do more than the work needs.
+std::string AtRoof(const CampaignState& campaign) {
+  const std::vector<RoofTime> times = RoofTimes(campaign);
+  if (!std::all_of(times.begin(), times.end(), [](const RoofTime& time) { return time.near(); })) return "";
+  return absl::StrJoin(times, "; ", [](std::string* out, const RoofTime& time) {
+    absl::StrAppendFormat(out,
+                          "%.3f us%s, within %g %% of the least that the work of [work] takes on this GPU (%.3f us)",
+                          time.best_us, time.at, 100 * kRoofReach, time.least_us);
+  });
+}
+
+// "2.100 us is below the least that ...": what no kernel can do. Empty: it is nowhere.
+std::string BelowRoof(const CampaignState& campaign) {
+  std::vector<std::string> texts;
+  for (const RoofTime& time : RoofTimes(campaign)) {
+    if (!time.below()) continue;
+    texts.push_back(absl::StrFormat("%.3f us%s is below the least that the work of [work] takes on this GPU (%.3f us)",
+                                    time.best_us, time.at, time.least_us));
+  }
+  if (texts.empty()) return "";
+  return absl::StrCat(absl::StrJoin(texts, ", "), ": [work] counts more than is done, or the measurement is wrong");
 }
 
 // Limits of the GPU that the best variant has reached.
@@ -101,6 +130,15 @@ std::vector<std::string> Roofs(const CampaignState& campaign, const DecisionTree
   return roofs;
 }
 
+// Before the campaign ends with its best variant, that has to run under compute-sanitizer at large sizes, and to be
+// measured against the start and beside the baseline.
+bool Unproven(const CampaignState& campaign) {
+  const v1::Campaign& summary = campaign.summary();
+  const v1::TotalGain& total = summary.total_gain();
+  const bool goes_on = campaign.final_totals() <= static_cast<int>(campaign.iterations().size());  // whatever they say
+  return summary.best() > 0 && goes_on && (total.iteration() != summary.best() || total.interim());
+}
+
 // What a campaign may use of its budget until the end of this leg: of what was left at its beginning an equal share for
 // it and each that may follow.
 v1::Budget BudgetUntilLegEnds(const CampaignState& campaign) {
@@ -108,8 +146,10 @@ v1::Budget BudgetUntilLegEnds(const CampaignState& campaign) {
   const int legs = std::max(1, campaign.summary().spec().goal().portfolio()) - campaign.leg();
   const auto share = [legs](double all, double used) { return used + (all - used) / legs; };
   if (legs < 2) return budget;
-  // Where no leg would follow, this one has all of it.
-  if (campaign.summary().legs(campaign.leg()).has_total() && !NextLeg(campaign)) return budget;
+  // Where no leg would follow, this one has all of it. A leg whose best is the start or that of a leg before measures
+  // no total of its own.
+  const bool measured = campaign.summary().legs(campaign.leg()).has_total() || !Unproven(campaign);
+  if (measured && !NextLeg(campaign)) return budget;
   if (budget.iterations() > 0) {
     budget.set_iterations(static_cast<int>(std::ceil(share(budget.iterations(), campaign.tried_before_leg()))));
   }
@@ -265,15 +305,6 @@ bool Multiplied(const CampaignState& campaign) {
   return best.number() > 0 && IsProduct(best) && campaign.summary().total_gain().iteration() != best.number();
 }
 
-// Before the campaign ends with its best variant, that has to run under compute-sanitizer at large sizes, and to be
-// measured against the start and beside the baseline.
-bool Unproven(const CampaignState& campaign) {
-  const v1::Campaign& summary = campaign.summary();
-  const v1::TotalGain& total = summary.total_gain();
-  const bool goes_on = campaign.final_totals() <= static_cast<int>(campaign.iterations().size());  // whatever they say
-  return summary.best() > 0 && goes_on && (total.iteration() != summary.best() || total.interim());
-}
-
 v1::Event PlannedTotal(const CampaignState& campaign, bool interim) {
   const v1::Iteration& best = *campaign.best();
   v1::Event event = Planned(campaign, v1::TRIAL_PURPOSE_TOTAL, best.number());
@@ -354,12 +385,14 @@ std::optional<Choice::Expected> MostExpected(const Choice& choice) {
 }
 
 v1::Event ExpectsTooLittle(const CampaignState& campaign, const Choice::Expected& most) {
+  v1::Change change = most.change;
+  NameWords(campaign.BundleAt(most.parent), &change);
   return Ended(
       v1::FINISHED, v1::STOP_REASON_GAIN,
-      absl::StrFormat("no change is expected to gain %.3g %%: the most, %.2g %%, is expected of %s from %d to %d "
+      absl::StrFormat("no change is expected to gain %.3g %%: the most, %.2g %%, is expected of %s from %s to %s "
                       "(iteration %d)",
-                      100 * LeastGain(campaign), 100 * std::expm1(most.gain), most.change.variable(),
-                      most.change.from(), most.change.to(), most.parent));
+                      100 * LeastGain(campaign), 100 * std::expm1(most.gain), change.variable(), FromText(change),
+                      ToText(change), most.parent));
 }
 
 // Once for all iterations that failed a gate whose action is to pause, and that no pause was for.
@@ -404,12 +437,12 @@ double OverBaselineOfAllSizes(const CampaignState& campaign, const v1::Portfolio
   const v1::TotalGain& first = summary.legs(0).total();
   const v1::Iteration* winner = campaign.Find(first.iteration());
   if (winner == nullptr || winner->verdict() != v1::KEPT) return 0;  // a later leg found it wrong: nothing is claimed
-  if (!baseline) return first.speedup_over_start();
+  const double over_start = winner->number() == 0 ? 1 : first.speedup_over_start();
+  if (!baseline) return over_start;
   const v1::Comparison& beside = first.beside_baseline().interval();
   if (beside.pairs() > 1) return std::exp(beside.mean_log_ratio());
   const std::vector<SizeWeight> sizes = GoalSizes(campaign.bundle(), summary.spec().goal());
-  return first.speedup_over_start() *
-         std::exp(LogBaselineOverStart(sizes, *campaign.Find(0), campaign.baselines()).value_or(0));
+  return over_start * std::exp(LogBaselineOverStart(sizes, *campaign.Find(0), campaign.baselines()).value_or(0));
 }
 
 // The end, or that of a leg, after the total speedup was measured.
@@ -426,6 +459,9 @@ v1::Event Finish(const CampaignState& campaign, v1::Event end, const ProfileSet&
     end.mutable_ended()->set_message(
         absl::StrCat(end.ended().message(),
                      "; the total speedup is estimated from the steps, not measured: ", total.interval().reason()));
+  }
+  if (const std::string below = BelowRoof(campaign); !below.empty()) {
+    end.mutable_ended()->set_message(absl::StrCat(end.ended().message(), "; ", below));
   }
   const double goal = campaign.summary().spec().goal().speedup();
   if (campaign.leg() > 0) {

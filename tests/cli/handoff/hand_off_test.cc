@@ -300,7 +300,45 @@ TEST(HandOffTest, HandsOverWhatAnEditMadeOfKernelToml) {
   ExpectBuilds(hand_off);
 }
 
-// A winner that is compiled for one size is checked at that size only. Asked for another size, it says so.
+// What a Python program says that calls a hand-off by a stand-in for PyTorch.
+std::string SaidByPython(const std::string& python, const std::string& program, const fs::path& folder) {
+  Save(folder / "try.py", program);
+  return Printed({"/usr/bin/env", absl::StrCat("PYTHONPATH=", (Root() / "tests/cli/golden").string()),
+                  "PYTHONDONTWRITEBYTECODE=1", python, "try.py"},
+                 folder);
+}
+
+// A winner that is compiled for one value of a dimension serves others too: its extension is built for each value.
+TEST(HandOffTest, BuildsTheExtensionForEachValueOfAFixedSize) {
+  const std::string python = NumPyPython();
+  if (python.empty()) GTEST_SKIP() << "no Python with NumPy is installed";
+  const TemporaryFolder folder("pawl-hand-off-");
+  Save(Made(WinnerOf(Read("kernels/attention"), {{"FIXED_SIZE", 1}})), folder.path());
+  const std::string said =
+      SaidByPython(python,
+                   "import sys, test_attention\nassert test_attention.main() == 0\nassert test_attention.main() == 0\n"
+                   "from torch.utils import cpp_extension\nprint(cpp_extension.built)\n",
+                   folder.path());
+  EXPECT_THAT(said, HasSubstr("attention at tiny: as the reference\n"));
+  EXPECT_THAT(said, HasSubstr("attention at main: as the reference\n"));
+  EXPECT_THAT(said, HasSubstr("['attention_kernel_S32', 'attention_reference', 'attention_kernel_S128']\n"));
+}
+
+// Members of a portfolio lie in one program: no name of theirs is another's.
+TEST(HandOffTest, GivesEachMemberOfAPortfolioNamesOfItsOwn) {
+  Winner winner = WinnerOf(Read("kernels/attention"), {{"FIXED_SIZE", 1}});
+  winner.member = 41;
+  const HandOff hand_off = Made(winner);
+  EXPECT_EQ(hand_off.id, "attention");
+  EXPECT_EQ(hand_off.name_space, "pawl_attention_41");
+  EXPECT_THAT(TextOf(hand_off, "attention.h"), HasSubstr("#define ATTENTION_NAMESPACE pawl_attention_41\n"));
+  EXPECT_THAT(TextOf(hand_off, "attention.h"), HasSubstr("It is compiled for S = 128"));
+  EXPECT_THAT(TextOf(hand_off, "attention.h"), HasSubstr("each becomes a shared library"));
+  EXPECT_THAT(TextOf(hand_off, "attention_winner.py"), HasSubstr("SPACE = \"attention_41\""));
+  EXPECT_THAT(hand_off.library_build, HasSubstr("-o libattention_41.so -shared -Xlinker -Bsymbolic attention.pic.o\n"));
+}
+
+// A program that is compiled for one size is checked at that size only. Asked for another size, it says so.
 TEST(HandOffTest, KeepsAFixedSize) {
   Winner winner = WinnerOf(Read("kernels/attention"), {{"FIXED_SIZE", 1}});
   const HandOff hand_off = Made(winner);
@@ -428,6 +466,7 @@ TEST(HandOffTest, HandsOverPtx) {
   EXPECT_THAT(TextOf(hand_off, absl::StrCat(hand_off.id, ".cu")), HasSubstr("Open(\"source/scale.ptx\")"));
   EXPECT_THAT(TextOf(hand_off, absl::StrCat(hand_off.id, "_winner.py")), HasSubstr("LIBRARY = \"source/scale.ptx\""));
   EXPECT_THAT(hand_off.forms, Not(Contains("cubin")));
+  EXPECT_EQ(hand_off.library_build, "") << "a program opens the file";
   ExpectBuilds(hand_off);
 }
 
@@ -466,6 +505,52 @@ TEST(HandOffTest, LinksTwoKernelsOfOneName) {
   launch.add_arguments("in");
   launch.add_arguments("out");
   ExpectBuilds(Made(WinnerOf(bundle)));
+}
+
+// Builds the library of a member, with a function Call_SPACE that prints why it can't be launched. Answers both files.
+std::vector<std::string> LibraryOf(const HandOff& hand_off, const std::string& space, const std::string& options,
+                                   const fs::path& folder) {
+  Save(hand_off, folder);
+  const std::string library = absl::StrCat("lib", space, ".so");
+  Save(folder / "library.sh", absl::StrCat("set -e\nexport NVCC_APPEND_FLAGS=\"", options, "\"\n",
+                                           absl::StrReplaceAll(hand_off.library_build, {{hand_off.library, library}})));
+  Printed({"sh", "library.sh"}, folder);
+  const fs::path call = folder / absl::StrCat(space, "_call.cc");
+  const bool named = space != hand_off.name_space;
+  Save(call, absl::StrCat(named ? absl::StrCat("#define ", hand_off.namespace_macro, " ", space, "\n") : "",
+                          "#include \"", hand_off.id, ".h\"\nvoid Call_", space, "() {\n  ", space,
+                          "::Tensors tensors(", space, "::TensorInfos().size());\n  ", space, "::Sizes sizes(", space,
+                          "::SizeNames().size(), 9);\n  try {\n    ", space,
+                          "::Launch(sizes, tensors, nullptr);\n  } catch (const std::exception& error) {\n",
+                          "    std::printf(\"", space, ": %s\\n\", error.what());\n  }\n}\n"));
+  return {(folder / library).string(), call.string()};
+}
+
+// Two members whose kernels and helpers have the same names, and one of them for two values of a dimension, in one
+// program.
+TEST(HandOffTest, LinksTheMembersOfAPortfolioAsLibraries) {
+  if (FindToolkit().nvcc.empty()) GTEST_SKIP() << "nvcc is not installed";
+  const TemporaryFolder folder("pawl-hand-off-");
+  Winner winner = WinnerOf(Scale("scale.cu",
+                                 "__device__ float helper(float x) { return x * SIZE_ROWS; }\n"
+                                 "extern \"C\" __global__ void scale(const float* in, float* out) "
+                                 "{ out[0] = helper(in[0]); }\n"));
+  std::vector<std::string> link = {"nvcc", "-std=c++17", "-o", "program", "program.cc"};
+  std::string declared, called;
+  for (const auto& [member, space, options] :
+       {std::tuple{4, "pawl_scale_rows_4", ""}, std::tuple{7, "pawl_scale_rows_7", ""},
+        std::tuple{7, "nine", "-DSIZE_ROWS=9 -DSCALE_ROWS_NAMESPACE=nine"}}) {
+    winner.member = member;
+    for (const std::string& file : LibraryOf(Made(winner), space, options, folder.path() / space)) link.push_back(file);
+    absl::StrAppend(&declared, "void Call_", space, "();\n");
+    absl::StrAppend(&called, "  Call_", space, "();\n");
+  }
+  Save(folder.path() / "program.cc", absl::StrCat(declared, "int main() {\n", called, "}\n"));
+  Printed(link, folder.path());
+  const std::string said = Printed({"./program"}, folder.path());
+  EXPECT_THAT(said, HasSubstr("pawl_scale_rows_4: it is compiled for ROWS = 1024; -DSIZE_ROWS=VALUE compiles it"));
+  EXPECT_THAT(said, HasSubstr("pawl_scale_rows_7: it is compiled for ROWS = 1024; -DSIZE_ROWS=VALUE compiles it"));
+  EXPECT_THAT(said, Not(HasSubstr("nine: it is compiled for"))) << "it is that of ROWS = 9";
 }
 
 TEST(HandOffTest, NamesThingsAsEveryLanguageAllows) {
@@ -599,6 +684,61 @@ TEST(WinnerFolderTest, SaysOfEachFormWhetherItIsVerified) {
   EXPECT_THAT(files[0].text, HasSubstr("- `attention_forward`: grid `"));
 }
 
+v1::Portfolio::Pick PickOf(int iteration, const std::string& size, double start_us, double us, double baseline_us,
+                           bool hidden = false) {
+  v1::Portfolio::Pick pick;
+  pick.set_iteration(iteration);
+  pick.set_size(size);
+  pick.set_start_us(start_us);
+  pick.set_time_us(us);
+  pick.set_baseline_us(baseline_us);
+  pick.set_hidden(hidden);
+  return pick;
+}
+
+// Of a portfolio's variant nothing is said but what was measured of it, where the rule picks it.
+TEST(WinnerFolderTest, SaysOfAMemberHowFastItIsAtTheSizesThatItServes) {
+  v1::BestVariant best;
+  *best.mutable_bundle() = Read("kernels/attention");
+  v1::Iteration& iteration = *best.mutable_iteration();
+  iteration.set_name("campaigns/7/iterations/12");
+  iteration.set_number(12);
+  iteration.set_time_us(332.8);  // at the heaviest size
+  iteration.set_device("NVIDIA H200");
+  *iteration.mutable_variant() = StartVariant(best.bundle()).values();
+  iteration.mutable_gpu()->set_compute_major(9);
+  v1::Campaign campaign;
+  campaign.mutable_spec()->mutable_goal()->set_size("main");
+  campaign.set_best(4);
+  campaign.set_baseline("torch");
+  campaign.set_baseline_us(250);
+  campaign.set_speedup_over_start(8);
+  campaign.set_speedup_over_baseline(0.752);
+  for (const v1::Portfolio::Pick& pick :
+       {PickOf(12, "main with S=90", 3, 2, 0, true), PickOf(12, "tiny", 4, 2.04, 1.02), PickOf(4, "main", 9, 3, 6),
+        PickOf(12, "b4", 12, 6, 0)}) {
+    *campaign.mutable_portfolio()->add_picks() = pick;
+  }
+  const absl::StatusOr<HandOff> hand_off = HandOffOf(best, campaign, {ImplementationText(best.bundle()), ""}, {});
+  ASSERT_TRUE(hand_off.ok()) << hand_off.status();
+  EXPECT_EQ(hand_off->name_space, "pawl_attention_12");
+  const std::string title =
+      "2.040 us at size tiny: 1.961x over the start variant (4.000 us), 0.500x over torch (1.020 us)";
+  EXPECT_THAT(
+      TextOf(*hand_off, "attention.cu"),
+      testing::StartsWith("// attention, of a portfolio, on NVIDIA H200: " + title + "; 6.000 us at size b4: "));
+  EXPECT_THAT(TextOf(*hand_off, "check_program.sh"), HasSubstr("./attention tiny"));
+  const std::string page = WinnerFiles(best, campaign, *hand_off, {}, {iteration})[0].text;
+  EXPECT_THAT(page, HasSubstr("\n- " + title +
+                              "\n- 6.000 us at size b4: 2.000x over the start variant (12.00 us)\n"
+                              "- 2.000 us at size main with S=90: 1.500x over the start variant (3.000 us)\n"));
+  EXPECT_THAT(page, Not(HasSubstr("332.8 us at")));
+  EXPECT_THAT(page, HasSubstr("Kept changes, one at a time, each timed at the heaviest size that its leg was over:"));
+  EXPECT_THAT(page, Not(HasSubstr("0.752x")));
+  EXPECT_THAT(page, HasSubstr("./attention tiny\n"));
+  EXPECT_THAT(page, HasSubstr("each variant becomes a shared library of its own"));
+}
+
 TEST(WinnerFolderTest, OverwritesNothing) {
   const TemporaryFolder folder("pawl-winner-");
   const std::vector<WinnerFile> files = {{"source/a.cu", "new"}, {"build.sh", "new", true}};
@@ -649,8 +789,36 @@ TEST(DispatcherTest, CallsTheVariantThatTheRulePicks) {
   std::ifstream header(folder.path() / "softmax_dispatch.h");
   std::stringstream text;
   text << header.rdbuf();
-  EXPECT_THAT(text.str(), HasSubstr(absl::StrCat("if (", absl::StrJoin(bound.sizes(), " * "), " <= 100) return 14;")));
+  EXPECT_THAT(text.str(),
+              HasSubstr(absl::StrCat("if (size_", absl::StrJoin(bound.sizes(), " * size_"), " <= 100) return 14;")));
   EXPECT_THAT(text.str(), HasSubstr("return 3;\n}"));
+}
+
+// Dimensions may be named as keywords of C are, or have a Boolean of JSON in their names.
+TEST(DispatcherTest, TakesAnyNameOfADimension) {
+  v1::Bundle bundle;
+  bundle.set_name("any");
+  v1::Portfolio portfolio;
+  portfolio.add_members()->set_iteration(1);
+  v1::Portfolio::Bound& bound = *portfolio.mutable_members(0)->add_bounds();
+  for (const char* name : {"register", "true_x"}) {
+    (*(bundle.sizes().empty() ? bundle.add_sizes() : bundle.mutable_sizes(0))->mutable_values())[name] = 2;
+    bound.add_sizes(name);
+  }
+  bound.set_limit(4);
+  bound.set_above(true);
+  portfolio.add_members()->set_iteration(0);
+  const TemporaryFolder folder("pawl-hand-off-");
+  for (const v1::SourceFile& file : MakeDispatcher(bundle, portfolio, "any")) {
+    Save(folder.path() / file.path(), file.text());
+  }
+  Save(folder.path() / "try.py",
+       "import any_dispatch as d\nprint(*(d.pick({'register': 2, 'true_x': x}) for x in (2, 3)))\n");
+  EXPECT_EQ(Printed({"python3", "try.py"}, folder.path()), "0 1\n");
+  Save(folder.path() / "try.c",
+       "#include \"any_dispatch.h\"\nint main(void) { return any_pick(2, 2) == 0 && any_pick(2, 3) == 1 ? 0 : 1; }\n");
+  Printed({"gcc", "-Wall", "-Werror", "-o", "try", "try.c"}, folder.path());
+  Printed({"./try"}, folder.path());
 }
 
 }  // namespace

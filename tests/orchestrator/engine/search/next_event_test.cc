@@ -491,6 +491,23 @@ TEST(NextEventTest, TakesNoBusyUnitForARoof) {
   }
 }
 
+// A time below the least is no reason to stop: it says that [work] or the measurement is wrong.
+TEST(NextEventTest, GoesOnBelowTheRoofAndSaysSo) {
+  CampaignScript script(Spec([](v1::CampaignSpec* spec) { spec->mutable_budget()->set_iterations(1); }),
+                        BundleWithRoof(110));
+  script.Run(BusyStart(100));
+  const std::optional<v1::Event> event = script.Decide();
+  ASSERT_TRUE(event && event->has_planned()) << event->ShortDebugString();
+  script.Lease(event->planned().trial());
+  script.Finish(event->planned().trial(), Measured(100, 120));
+  const v1::CampaignEnded ended = EndOf(&script);
+  EXPECT_EQ(ended.reason(), v1::STOP_REASON_ITERATIONS);
+  EXPECT_THAT(ended.message(),
+              HasSubstr("100.000 us is below the least that the work of [work] takes on this GPU (110.000 us): [work] "
+                        "counts more than is done, or the measurement is wrong"));
+  EXPECT_EQ(ended.roof_size(), 0) << "nothing is claimed of the hardware";
+}
+
 TEST(NextEventTest, TriesAtTheRoofWhatIsProposed) {
   CampaignScript script(v1::CampaignSpec(), BundleWithRoof(96));
   script.Run(BusyStart(100));
@@ -513,6 +530,25 @@ TEST(NextEventTest, StopsWhereNoChangeIsExpectedToGainEnough) {
   EXPECT_EQ(event->ended().reason(), v1::STOP_REASON_GAIN);
   EXPECT_THAT(event->ended().message(), AllOf(HasSubstr("no change is expected to gain 0.1 %"), HasSubstr("0.09 %"),
                                               HasSubstr("TILE from 32 to 64 (iteration 0)")));
+}
+
+TEST(NextEventTest, NamesTheWordsOfTheChangeOfWhichMostIsExpected) {
+  v1::Bundle bundle = TinyBundle();
+  v1::Variable& variable = *bundle.add_variables();
+  variable.set_name("ACC");
+  for (const char* word : {"half", "float"}) {
+    variable.add_values(variable.words_size());
+    variable.add_words(word);
+  }
+  CampaignScript script(v1::CampaignSpec(), bundle);
+  script.Run(MeasuredStart(100));
+  Choice choice = ChoiceOfGain(script, 0.0009);
+  choice.change.set_variable("ACC");
+  choice.change.set_from(0);
+  choice.change.set_to(1);
+  const std::optional<v1::Event> event = script.Decide(FixedChooser(choice));
+  ASSERT_TRUE(event && event->has_ended());
+  EXPECT_THAT(event->ended().message(), HasSubstr("ACC from half to float (iteration 0)"));
 }
 
 TEST(NextEventTest, GoesOnForAsLittleAsTheBudgetSays) {
