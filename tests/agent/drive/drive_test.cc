@@ -100,6 +100,47 @@ TEST(AgentUsageTest, AddsUpWhatEachAgentReports) {
   EXPECT_DOUBLE_EQ(opencode.dollars(), 0.02);
 }
 
+// It prints a line for each block of a message, all with the message's usage as far as that is known.
+TEST(AgentUsageTest, CountsAMessageOfClaudeOnce) {
+  const auto message = [](const std::string& id, int output) {
+    return absl::StrCat(R"({"type":"assistant","message":{"id":")", id,
+                        R"(","usage":{"input_tokens":900,"output_tokens":)", output, "}}}");
+  };
+  const auto result = [](const std::string& session, int output, double dollars) {
+    return absl::StrCat(R"({"type":"result",)", session, R"("usage":{"input_tokens":0,"output_tokens":)", output,
+                        R"(},"total_cost_usd":)", dollars, "}");
+  };
+  AgentUsage claude;
+  for (int i = 0; i < 4; ++i) claude.Take(message("msg_1", 100));
+  EXPECT_EQ(claude.tokens(), 1000);
+  claude.Take(message("msg_2", 1));
+  claude.Take(message("msg_1", 100));
+  claude.Take(message("msg_2", 100));
+  EXPECT_EQ(claude.tokens(), 2000);
+  claude.Take(result("", 1500, 0.5));
+  EXPECT_EQ(claude.tokens(), 1500) << "a result decides";
+  EXPECT_EQ(claude.dollars(), 0.5);
+  // A script that starts it again.
+  claude.Take(message("msg_3", 100));
+  EXPECT_EQ(claude.tokens(), 2500);
+  claude.Take(result(R"("session_id":"s",)", 1200, 0.25));
+  EXPECT_EQ(claude.tokens(), 2700);
+  EXPECT_EQ(claude.dollars(), 0.75);
+  claude.Take(result(R"("session_id":"s",)", 1300, 0.5));
+  EXPECT_EQ(claude.tokens(), 2800) << "the same session, further on";
+  EXPECT_EQ(claude.dollars(), 1);
+  claude.Take(R"({"type":"result","subtype":"error"})");
+  EXPECT_EQ(claude.tokens(), 2800);
+}
+
+TEST(AgentUsageTest, RemembersALimitedNumberOfMessages) {
+  AgentUsage claude;
+  for (int i = 0; i < 100'000; ++i) {
+    claude.Take(absl::StrCat(R"({"type":"assistant","message":{"id":"msg_)", i, R"(","usage":{"output_tokens":1}}})"));
+  }
+  EXPECT_EQ(claude.tokens(), 100'000);
+}
+
 TEST(AgentUsageTest, PassesOverEverythingElse) {
   AgentUsage usage;
   for (const char* line :
