@@ -282,7 +282,7 @@ class AgentRun {
     absl::StatusOr<v1::Campaign> campaign = campaigns_->GetCampaign(options_.campaign);
     if (!campaign.ok()) return campaign.status();
     const Json result = Result(stop, *campaign);
-    if (absl::Status written = WriteBelow(options_.folder, "result.json", result.dump(2) + "\n"); !written.ok()) {
+    if (absl::Status written = WriteBelow(options_.folder, "result.json", JsonText(result, 2) + "\n"); !written.ok()) {
       return written;
     }
     if (options_.json) {

@@ -139,6 +139,14 @@ TEST_F(AgentTest, SaysThatAnAgentFailed) {
   EXPECT_EQ(Pawl({"agent", "99", "--command", "codex", "--orchestrator", address_}).exit_code, 1);
 }
 
+TEST_F(AgentTest, WorksInAFolderWhoseNameIsNoUtf8) {
+  const std::string folder = Path("run\xff");
+  const ProcessResult result =
+      Pawl({"agent", "1", "--command", Agent("say hello"), "--folder", folder, "--json", "--orchestrator", address_});
+  EXPECT_EQ(result.exit_code, 3) << result.err;
+  EXPECT_EQ(Json::parse(Text("run\xff/result.json"))["stopReason"], "agentsEnded");
+}
+
 TEST_F(AgentTest, KeepsALimitedPartOfAFlood) {
   const Json result = Run("flood", {"--minutes", "0.05"});
   EXPECT_EQ(result["stopReason"], "minutes");
