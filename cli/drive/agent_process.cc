@@ -6,10 +6,9 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include <fstream>
-
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "agent/drive/transcript.h"
 #include "cli/drive/keeper.h"
 #include "worker/process/spawn.h"
 
@@ -18,27 +17,6 @@ namespace {
 
 constexpr size_t kLongestUsageLine = 1 << 20;
 constexpr absl::Duration kEndLook = absl::Milliseconds(20);
-
-// One of the two streams of an agent: kept up to a limit.
-class Transcript {
- public:
-  explicit Transcript(const std::filesystem::path& file) : out_(file, std::ios::binary) {}
-
-  void Add(const char* bytes, size_t size) {
-    const size_t kept = std::min(size, kMostTranscript - std::min(kMostTranscript, written_));
-    out_.write(bytes, static_cast<std::streamsize>(kept)).flush();
-    written_ += kept;
-    if (kept < size && !cut_) {
-      cut_ = true;
-      out_ << "\n[the rest is not kept: more than " << (kMostTranscript >> 20) << " MiB]\n" << std::flush;
-    }
-  }
-
- private:
-  std::ofstream out_;
-  size_t written_ = 0;
-  bool cut_ = false;
-};
 
 }  // namespace
 
@@ -90,7 +68,7 @@ void AgentProcess::Read(Fd out, Fd err, const AgentProcessOptions& options) {
         fds[i] = -1;
         continue;
       }
-      transcripts[i].Add(block.data(), static_cast<size_t>(count));
+      transcripts[i].Add({block.data(), static_cast<size_t>(count)});
       if (i == 1) continue;
       for (ssize_t at = 0; at < count; ++at) {
         if (block[static_cast<size_t>(at)] != '\n') {

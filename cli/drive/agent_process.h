@@ -20,11 +20,9 @@ struct AgentProcessOptions {
   std::vector<std::string> argv;
   std::map<std::string, std::string> env;
   std::filesystem::path folder;  // where it runs
-  std::filesystem::path out;     // transcripts of what it prints; at most kMostTranscript bytes of each are kept
+  std::filesystem::path out;     // transcripts of what it prints
   std::filesystem::path err;
 };
-
-inline constexpr size_t kMostTranscript = 64 << 20;
 
 // An agent and everything that it starts, under a keeper. Ends with its destructor, and with this program, however that
 // ends. To be started by a thread that outlives it.

@@ -184,7 +184,7 @@ class AgentRun {
       features.version = options_.version;
       features.author = agent.author;
       features.campaign = options_.campaign;
-      agent.features = std::make_unique<DrivenFeatures>(campaigns_, features, ledger_, std::fopen(calls.c_str(), "we"));
+      agent.features = std::make_unique<DrivenFeatures>(campaigns_, features, ledger_, calls);
       agent.server = std::make_unique<McpServer>(*agent.features);
       absl::StatusOr<std::unique_ptr<McpSocket>> socket = McpSocket::Open(SocketOf(i), *agent.server);
       if (!socket.ok()) return socket.status();

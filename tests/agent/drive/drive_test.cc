@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 
@@ -10,6 +11,7 @@
 #include "agent/drive/agent_usage.h"
 #include "agent/drive/driven_features.h"
 #include "agent/drive/ledger.h"
+#include "agent/drive/transcript.h"
 #include "agent/mcp/json.h"
 #include "tests/agent/fake_campaigns.h"
 
@@ -290,7 +292,7 @@ TEST(DrivenFeaturesTest, GivesAnAgentItsCampaignWithinTheLimits) {
     ledger.AddAgent("codex 1", {});
     const auto campaigns = std::make_shared<FakeCampaigns>();
     const DrivenFeatures features(campaigns, {.version = "1", .author = "codex 1", .campaign = "campaigns/7"}, ledger,
-                                  std::fopen(file.c_str(), "w"));
+                                  file);
     EXPECT_EQ(features.tools().size(), 8u);
     const McpCaller caller;
     const Cancellation never;
@@ -312,6 +314,52 @@ TEST(DrivenFeaturesTest, GivesAnAgentItsCampaignWithinTheLimits) {
   std::vector<std::string> tools;
   for (std::string line; std::getline(in, line);) tools.push_back(Json::parse(line)["tool"]);
   EXPECT_THAT(tools, ElementsAre("situation", "propose", "propose", "propose"));
+}
+
+TEST(DrivenFeaturesTest, WritesOnlyTheBeginningOfLongArguments) {
+  const std::string file = testing::TempDir() + "long_calls.jsonl";
+  {
+    AgentLedger ledger({}, {});
+    const DrivenFeatures features(std::make_shared<FakeCampaigns>(), {.version = "1", .author = "codex 1"}, ledger,
+                                  file);
+    const McpCaller caller;
+    const Cancellation never;
+    const McpCall call = {caller, never, [](double, double, const std::string&) {}};
+    features.CallTool("propose", {{"name", "n"}, {"patch", "--- a" + std::string(1 << 20, 'y')}}, call);
+    Json many = Json::object();
+    for (int i = 0; i < 4000; ++i) many[absl::StrCat("argument", i)] = i;
+    features.CallTool("propose", many, call);
+  }
+  EXPECT_LT(std::filesystem::file_size(file), 100u << 10);
+  std::ifstream in(file);
+  std::string line;
+  ASSERT_TRUE(std::getline(in, line));
+  const Json arguments = Json::parse(line)["arguments"];
+  EXPECT_EQ(arguments["name"], "n");
+  EXPECT_THAT(arguments["patch"].get<std::string>(), testing::StartsWith("--- ayyy"));
+  EXPECT_THAT(arguments["patch"].get<std::string>(), testing::EndsWith("[cut: 1048581 bytes]"));
+  ASSERT_TRUE(std::getline(in, line));
+  EXPECT_THAT(Json::parse(line)["arguments"].get<std::string>(), testing::StartsWith("{\"argument0\":0,"));
+}
+
+std::string TextOf(const std::string& file) {
+  std::ifstream in(file);
+  std::stringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+TEST(TranscriptTest, IsKeptUpToALimitAndSaysSo) {
+  const std::string file = testing::TempDir() + "transcript";
+  Transcript printed(file, 2 << 20);
+  for (int i = 0; i < 5; ++i) printed.Add(std::string(500'000, 'x'));
+  EXPECT_EQ(TextOf(file), std::string(2 << 20, 'x') + "\n[the rest is not kept: more than 2 MiB]\n");
+  Transcript calls(file, 1 << 20);
+  for (int i = 0; i < 3; ++i) calls.AddLine(std::string(500'000, 'y'));
+  calls.AddLine("{}");
+  const std::string line(500'000, 'y');
+  EXPECT_EQ(TextOf(file), line + "\n" + line + "\n{\"cut\":\"the rest is not kept: more than 1 MiB\"}\n");
+  Transcript("").Add("nothing");
 }
 
 }  // namespace
