@@ -20,6 +20,7 @@
 #include "cli/drive/checkout.h"
 #include "cli/drive/connected_campaigns.h"
 #include "cli/drive/mcp_socket.h"
+#include "cli/drive/subreaper.h"
 #include "cli/text/failure.h"
 #include "cli/text/words.h"
 #include "worker/process/temporary_folder.h"
@@ -30,8 +31,10 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr absl::Duration kLimitsLook = absl::Milliseconds(100);
+constexpr absl::Duration kEndLook = absl::Milliseconds(20);
 constexpr absl::Duration kCampaignLook = absl::Seconds(1);
-constexpr absl::Duration kAgentGrace = absl::Seconds(5);
+constexpr absl::Duration kAgentGrace = absl::Seconds(5);     // to end by itself, of all agents together
+constexpr absl::Duration kKillPatience = absl::Seconds(5);   // for what then is left to be killed
 constexpr absl::Duration kLastWords = absl::Seconds(30);     // of agents that have nothing more to propose
 constexpr absl::Duration kLastVerdicts = absl::Seconds(60);  // on what agents proposed that have ended
 
@@ -106,7 +109,8 @@ struct Driven {
   std::unique_ptr<McpServer> server;
   std::unique_ptr<McpSocket> socket;
   std::unique_ptr<AgentProcess> process;
-  bool idle = false;  // it was ended for this
+  bool idle = false;                            // it was ended for this
+  absl::Time kill_at = absl::InfiniteFuture();  // it was asked to end
 };
 
 class AgentRun {
@@ -128,7 +132,7 @@ class AgentRun {
       if (stop == AgentStop::kProposals || stop == AgentStop::kCampaignEnded) {
         Wait(kLastWords, [this] { return !AnyAlive(); });
       }
-      for (Driven& agent : agents_) agent.process->Stop(kAgentGrace);
+      EndAll();
       NoteUsage();
       if (stop == AgentStop::kAgentsEnded) {
         Wait(kLastVerdicts, [this] { return AllJudged(); });
@@ -232,21 +236,58 @@ class AgentRun {
       NoteUsage();
       if (Interrupted()) return AgentStop::kInterrupted;
       if (const std::optional<AgentStop> stop = ledger_.Stop(Clock::now())) return *stop;
-      for (Driven& agent : agents_) {
-        if (!agent.process->alive()) continue;
-        if (!ledger_.Idle(agent.author, Clock::now())) continue;
-        agent.idle = true;
-        std::fprintf(stderr, "%s called no tool for %g minutes: ended\n", agent.author.c_str(),
-                     options_.limits.idle_minutes);
-        agent.process->Stop(kAgentGrace);
-      }
+      EndIdle();
+      Tend();
       if (!AnyAlive()) return AgentStop::kAgentsEnded;
       absl::SleepFor(kLimitsLook);
     }
   }
 
-  static void Wait(absl::Duration patience, const std::function<bool()>& done) {
+  void EndIdle() {
+    for (Driven& agent : agents_) {
+      if (agent.idle || !agent.process->alive() || !ledger_.Idle(agent.author, Clock::now())) continue;
+      agent.idle = true;
+      std::fprintf(stderr, "%s called no tool for %g minutes: ended\n", agent.author.c_str(),
+                   options_.limits.idle_minutes);
+      AskToEnd(&agent);
+    }
+  }
+
+  static void AskToEnd(Driven* agent) {
+    agent->process->AskToEnd();
+    agent->kill_at = std::min(agent->kill_at, absl::Now() + kAgentGrace);
+  }
+
+  // Kills the agents that were asked to end and have not, and clears up after those that have ended.
+  void Tend() {
+    const absl::Time now = absl::Now();
+    bool ended = false;
+    for (Driven& agent : agents_) {
+      if (agent.process->finished()) continue;
+      if (agent.process->alive() && now >= agent.kill_at) agent.process->Kill();
+      if (agent.process->alive() && now < agent.kill_at + kKillPatience) continue;
+      agent.process->Finish(now);
+      ended = true;
+    }
+    if (ended) subreaper_.KillAdopted();
+  }
+
+  // All at once: the slowest decides how long it takes.
+  void EndAll() {
+    for (Driven& agent : agents_) AskToEnd(&agent);
+    for (const absl::Time end = absl::Now() + kAgentGrace; AnyAlive() && !InterruptedAgain() && absl::Now() < end;) {
+      Tend();
+      absl::SleepFor(kEndLook);
+    }
+    for (Driven& agent : agents_) agent.process->Kill();
+    const absl::Time deadline = absl::Now() + kKillPatience;
+    for (Driven& agent : agents_) agent.process->Finish(deadline);
+    subreaper_.KillAdopted();
+  }
+
+  void Wait(absl::Duration patience, const std::function<bool()>& done) {
     for (const absl::Time deadline = absl::Now() + patience; !done() && !Interrupted() && absl::Now() < deadline;) {
+      Tend();
       absl::SleepFor(kLimitsLook);
     }
   }
@@ -348,6 +389,7 @@ class AgentRun {
   const std::shared_ptr<Campaigns> campaigns_;
   AgentLedger ledger_;
   const TemporaryFolder sockets_{"pawl-agent-"};
+  const Subreaper subreaper_;
   v1::Campaign before_;
   std::vector<Driven> agents_;
 };
