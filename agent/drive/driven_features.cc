@@ -57,7 +57,7 @@ DrivenFeatures::DrivenFeatures(std::shared_ptr<Campaigns> campaigns, const PawlF
       calls_(calls) {}
 
 McpToolResult DrivenFeatures::CallTool(const std::string& name, const Json& arguments, const McpCall& call) const {
-  ledger_.Active(author_, std::chrono::steady_clock::now());
+  ledger_.Called(author_, std::chrono::steady_clock::now());
   const McpToolResult result = name == "propose" ? Propose(arguments, call) : pawl_.CallTool(name, arguments, call);
   ledger_.Active(author_, std::chrono::steady_clock::now());  // a wait is no idleness
   Write(name, arguments, result);

@@ -6,10 +6,12 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <random>
 #include <thread>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
 #include "absl/time/clock.h"
 #include "agent/drive/agent_command.h"
@@ -113,6 +115,9 @@ struct Driven {
   absl::Time kill_at = absl::InfiniteFuture();  // it was asked to end
 };
 
+// What tells the agents of this run from others of the same command on the same campaign.
+std::string RunMark() { return absl::StrFormat("%04x", std::random_device()() & 0xffff); }
+
 class AgentRun {
  public:
   AgentRun(Connection& connection, const AgentRunOptions& options)
@@ -173,7 +178,7 @@ class AgentRun {
     if (!bundle.ok()) return bundle.status();
     absl::StatusOr<std::vector<std::string>> words = CommandWords(options_.command);
     if (!words.ok()) return words.status();
-    const std::string name = fs::path((*words)[0]).filename();
+    const std::string name = absl::StrCat(fs::path((*words)[0]).filename().string(), "-", RunMark());
     for (int i = 1; i <= options_.agents; ++i) {
       Driven& agent = agents_.emplace_back();
       agent.author = options_.agents == 1 ? name : absl::StrCat(name, " ", i);
@@ -310,12 +315,18 @@ class AgentRun {
     }
   }
 
-  // Whether it ran at all: an agent that ends at once without a call has failed, whatever its exit code.
+  // An agent that ended without a call of a tool has failed, whatever its exit code: it did not find them.
   bool AllFailed() const {
-    for (const Driven& agent : agents_) {
-      if (agent.process->succeeded() || agent.idle) return false;
-    }
-    return true;
+    const std::map<std::string, AgentLedger::Account> accounts = ledger_.accounts();
+    return std::none_of(agents_.begin(), agents_.end(), [&](const Driven& agent) {
+      return agent.idle || (agent.process->succeeded() && accounts.at(agent.author).calls > 0);
+    });
+  }
+
+  // "exited with code 0"
+  static std::string EndOf(const Driven& agent, const AgentLedger::Account& account) {
+    const bool silent = agent.process->succeeded() && account.calls == 0;
+    return absl::StrCat(agent.process->end(), silent ? " and called no tool" : "");
   }
 
   absl::StatusOr<int> Finish(AgentStop stop) {
@@ -342,8 +353,9 @@ class AgentRun {
     for (const Driven& agent : agents_) {
       const AgentLedger::Account& account = accounts.at(agent.author);
       agents.push_back({{"author", agent.author},
-                        {"end", agent.process->end()},
+                        {"end", EndOf(agent, account)},
                         {"idle", agent.idle},
+                        {"calls", account.calls},
                         {"proposals", account.proposals},
                         {"judged", account.judged},
                         {"kept", account.kept},
@@ -378,7 +390,7 @@ class AgentRun {
     for (const Driven& agent : agents_) {
       const AgentLedger::Account account = ledger_.accounts().at(agent.author);
       std::printf("%-9s %d proposals, %d kept; %lld tokens; %s\n", agent.author.c_str(), account.proposals,
-                  account.kept, static_cast<long long>(account.tokens), agent.process->end().c_str());
+                  account.kept, static_cast<long long>(account.tokens), EndOf(agent, account).c_str());
     }
     std::printf("folder    %s: transcripts, calls of tools, result.json\n", options_.folder.c_str());
   }

@@ -99,7 +99,7 @@ TEST_F(AgentTest, DrivesACampaignUntilTheProposalsAreUsedUp) {
   EXPECT_THAT(Text("run/agent-1/implementation/softmax.cu"), HasSubstr("__global__"));
   EXPECT_EQ(Json::parse(Text("run/result.json")), result);
   const ProcessResult history = Pawl({"history", "1", "--json", "--orchestrator", address_});
-  EXPECT_THAT(history.out, HasSubstr("\"author\":\"scripted_agent.py\""));
+  EXPECT_THAT(history.out, HasSubstr(absl::StrCat("\"author\":\"", result["agents"][0]["author"].get<std::string>())));
 }
 
 TEST_F(AgentTest, LetsSeveralWorkSideBySideWithoutDuplicates) {
@@ -143,6 +143,16 @@ TEST_F(AgentTest, SaysThatAnAgentFailed) {
   EXPECT_EQ(Pawl({"agent", "99", "--command", "codex", "--orchestrator", address_}).exit_code, 1);
 }
 
+TEST_F(AgentTest, CallsItAFailureThatAnAgentFoundNoTool) {
+  const Json result = Run("say done", {}, 1);
+  EXPECT_EQ(result["stopReason"], "failed");
+  EXPECT_EQ(result["agents"][0]["end"], "exited with code 0 and called no tool");
+  const Json looked = Run("look", {}, 3);
+  EXPECT_EQ(looked["stopReason"], "agentsEnded");
+  EXPECT_EQ(looked["agents"][0]["end"], "exited with code 0");
+  EXPECT_EQ(looked["agents"][0]["calls"], 1);
+}
+
 TEST_F(AgentTest, TakesConnectionsWithoutAnEnd) {
   EXPECT_EQ(Run("look reconnect 550")["stopReason"], "agentsEnded");
   for (const std::string& line : Lines(Text("run/agent-1.out"))) {
@@ -156,6 +166,20 @@ TEST_F(AgentTest, HandsNoVariableOfPawlOn) {
   EXPECT_EQ(variables.size(), 2u) << variables;
   EXPECT_EQ(variables["PAWL_MCP_CONFIG"], Path("run/agent-1/.mcp.json"));
   EXPECT_EQ(variables["PAWL_PROMPT_FILE"], Path("run/agent-1/PROMPT.md"));
+}
+
+// The history tells them apart, and each counts its own.
+TEST_F(AgentTest, CountsNoProposalOfAnotherRun) {
+  const pid_t other = Start({BuiltProgram("pawl"), "agent", "1", "--command", Agent("look hang"), "--folder",
+                             Path("other"), "--orchestrator", address_});
+  for (int i = 0; i < 1000 && Text("other/agent-1.calls.jsonl").empty(); ++i) absl::SleepFor(absl::Milliseconds(20));
+  EXPECT_EQ(Run("all", {"--proposals", "3"})["agents"][0]["judged"], 3);
+  kill(other, SIGINT);
+  Reap(other);
+  const Json result = Json::parse(Text("other/result.json"));
+  EXPECT_EQ(result["agents"][0]["proposals"], 0);
+  EXPECT_EQ(result["agents"][0]["judged"], 0);
+  EXPECT_EQ(result["kept"], 0);
 }
 
 TEST_F(AgentTest, WorksInAFolderWhoseNameIsNoUtf8) {
