@@ -49,14 +49,14 @@ AgentStart Gemini(const AgentCommand& command, Words words) {
   Append({"--output-format", "stream-json", "--allowed-mcp-server-names", "pawl", "-p", command.prompt}, &words);
   return {"gemini",
           std::move(words),
-          {{".gemini/settings.json", McpServers(command.mcp, /*trusted=*/true).dump(2) + "\n"}}};
+          {{".gemini/settings.json", JsonText(McpServers(command.mcp, /*trusted=*/true), 2) + "\n"}}};
 }
 
 AgentStart Opencode(const AgentCommand& command, Words words) {
   InsertSecond("run", &words);
   Append({"--format", "json", command.prompt}, &words);
   const Json config = {{"mcp", {{"pawl", {{"type", "local"}, {"command", command.mcp}, {"enabled", true}}}}}};
-  return {"opencode", std::move(words), {{"opencode.json", config.dump(2) + "\n"}}};
+  return {"opencode", std::move(words), {{"opencode.json", JsonText(config, 2) + "\n"}}};
 }
 
 AgentStart Other(const AgentCommand& command, Words words) {
@@ -112,7 +112,7 @@ absl::StatusOr<AgentStart> StartOfAgent(const AgentCommand& command) {
                      : name == "gemini"   ? Gemini(command, *std::move(words))
                      : name == "opencode" ? Opencode(command, *std::move(words))
                                           : Other(command, *std::move(words));
-  start.files[kMcpConfigFile] = McpServers(command.mcp, /*trusted=*/false).dump(2) + "\n";
+  start.files[kMcpConfigFile] = JsonText(McpServers(command.mcp, /*trusted=*/false), 2) + "\n";
   start.files[kPromptFile] = command.prompt;
   return start;
 }

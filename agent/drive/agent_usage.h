@@ -1,6 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
+#include <map>
+#include <string>
 #include <string_view>
 
 namespace pawl {
@@ -12,13 +15,24 @@ class AgentUsage {
  public:
   void Take(std::string_view line);
 
-  int64_t tokens() const { return total_tokens_ > tokens_ ? total_tokens_ : tokens_; }
-  double dollars() const { return total_dollars_ > dollars_ ? total_dollars_ : dollars_; }
+  int64_t tokens() const { return steps_.tokens + settled_.tokens + last_.tokens; }
+  double dollars() const { return steps_.dollars + settled_.dollars + last_.dollars; }
 
  private:
-  // Added up from the steps, and as the last report of the whole says.
-  int64_t tokens_ = 0, total_tokens_ = 0;
-  double dollars_ = 0, total_dollars_ = 0;
+  struct Amount {
+    int64_t tokens = 0;
+    double dollars = 0;
+  };
+  void TakeMessage(const std::string& id, int64_t tokens);
+  void TakeResult(const std::string& session, const Amount& amount);
+
+  Amount steps_;    // since the last report of a whole
+  Amount last_;     // that report, which settles the steps before it
+  Amount settled_;  // and those of earlier sessions
+  std::string session_;
+  // Claude prints a message several times. The newest of them, by their ids, with what was counted.
+  std::map<std::string, int64_t> messages_;
+  std::deque<std::string> order_;
 };
 
 }  // namespace pawl

@@ -8,6 +8,9 @@
 namespace pawl {
 namespace {
 
+constexpr size_t kLongestText = 16 << 10;
+constexpr size_t kLongestArguments = 64 << 10;
+
 class NoBundles final : public Bundles {
  public:
   absl::StatusOr<v1::Bundle> Read(const BundleSource&) const override { return Refusal(); }
@@ -25,23 +28,36 @@ Json CampaignTools(const Json& all) {
   return tools;
 }
 
+std::string Beginning(const std::string& text) {
+  return absl::StrCat(text.substr(0, kLongestText), "[cut: ", text.size(), " bytes]");
+}
+
+// A message may have 4 MiB of arguments; the transcript shows what they were like.
+Json Shortened(const Json& arguments) {
+  Json shortened = arguments;
+  if (shortened.is_object()) {
+    for (Json& value : shortened) {
+      if (value.is_string() && value.get_ref<const std::string&>().size() > kLongestText) {
+        value = Beginning(value.get_ref<const std::string&>());
+      }
+    }
+  }
+  const std::string text = JsonText(shortened);
+  return text.size() > kLongestArguments ? Json(Beginning(text)) : shortened;
+}
+
 }  // namespace
 
 DrivenFeatures::DrivenFeatures(std::shared_ptr<Campaigns> campaigns, const PawlFeatures::Options& options,
-                               AgentLedger& ledger, std::FILE* calls)
+                               AgentLedger& ledger, const std::filesystem::path& calls)
     : pawl_(std::move(campaigns), std::make_unique<NoBundles>(), options),
       author_(options.author),
       ledger_(ledger),
       tools_(CampaignTools(pawl_.tools())),
       calls_(calls) {}
 
-DrivenFeatures::~DrivenFeatures() {
-  absl::MutexLock lock(&mutex_);
-  if (calls_ != nullptr) std::fclose(calls_);
-}
-
 McpToolResult DrivenFeatures::CallTool(const std::string& name, const Json& arguments, const McpCall& call) const {
-  ledger_.Active(author_, std::chrono::steady_clock::now());
+  ledger_.Called(author_, std::chrono::steady_clock::now());
   const McpToolResult result = name == "propose" ? Propose(arguments, call) : pawl_.CallTool(name, arguments, call);
   ledger_.Active(author_, std::chrono::steady_clock::now());  // a wait is no idleness
   Write(name, arguments, result);
@@ -65,13 +81,11 @@ McpToolResult DrivenFeatures::Propose(const Json& arguments, const McpCall& call
 void DrivenFeatures::Write(const std::string& tool, const Json& arguments, const McpToolResult& result) const {
   const Json line = {{"time", absl::FormatTime(absl::RFC3339_sec, absl::Now(), absl::UTCTimeZone())},
                      {"tool", tool},
-                     {"arguments", arguments},
+                     {"arguments", Shortened(arguments)},
                      {"result", result.structured.is_null() ? result.content : result.structured}};
-  const std::string text = JsonText(line) + "\n";
+  const std::string text = JsonText(line);
   absl::MutexLock lock(&mutex_);
-  if (calls_ == nullptr) return;
-  std::fwrite(text.data(), 1, text.size(), calls_);
-  std::fflush(calls_);
+  calls_.AddLine(text);
 }
 
 std::string DrivenPrompt(const std::string& author, int agents) {

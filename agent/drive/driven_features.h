@@ -1,24 +1,25 @@
 #pragma once
 
-#include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <string>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "agent/drive/ledger.h"
+#include "agent/drive/transcript.h"
 #include "agent/tools/pawl_features.h"
 
 namespace pawl {
 
 // What an agent that `pawl agent` started gets of Pawl: its campaign and no other, under its own name, within the
-// limits of the ledger, which must outlive it. Every call of a tool is written to a file, a line each.
+// limits of the ledger, which must outlive it. Every call of a tool is written to a transcript, a line each; of long
+// arguments only the beginning.
 class DrivenFeatures final : public McpFeatures {
  public:
-  // Takes the file; null: nothing is written.
+  // `calls`: the file of the transcript.
   DrivenFeatures(std::shared_ptr<Campaigns> campaigns, const PawlFeatures::Options& options, AgentLedger& ledger,
-                 std::FILE* calls);
-  ~DrivenFeatures() override;
+                 const std::filesystem::path& calls);
 
   std::string name() const override { return pawl_.name(); }
   std::string version() const override { return pawl_.version(); }
@@ -51,7 +52,7 @@ class DrivenFeatures final : public McpFeatures {
   AgentLedger& ledger_;
   const Json tools_;
   mutable absl::Mutex mutex_;
-  std::FILE* const calls_ ABSL_PT_GUARDED_BY(mutex_);
+  mutable Transcript calls_ ABSL_GUARDED_BY(mutex_);
 };
 
 // What the prompt `optimise` does not say: who it is, and what its folder holds.

@@ -54,6 +54,12 @@ void AgentLedger::Unpropose(const std::string& author) {
   --accounts_[author].proposals;
 }
 
+void AgentLedger::Called(const std::string& author, Time now) {
+  absl::MutexLock lock(&mutex_);
+  ++accounts_[author].calls;
+  accounts_[author].active = now;
+}
+
 void AgentLedger::Active(const std::string& author, Time now) {
   absl::MutexLock lock(&mutex_);
   accounts_[author].active = now;

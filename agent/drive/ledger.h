@@ -52,7 +52,8 @@ class AgentLedger {
     int judged = 0;
     int64_t tokens = 0;
     double dollars = 0;
-    Time active;  // it called a tool
+    int calls = 0;  // of tools
+    Time active;    // it called a tool
   };
 
   AgentLedger(AgentLimits limits, Time begun) : limits_(limits), begun_(begun) {}
@@ -62,6 +63,7 @@ class AgentLedger {
   // Whether one more proposal may be made; then it counts. Unproposed takes one back that was refused.
   bool Propose(const std::string& author);
   void Unpropose(const std::string& author);
+  void Called(const std::string& author, Time now);  // a tool
   void Active(const std::string& author, Time now);
   void Used(const std::string& author, int64_t tokens, double dollars);
   void GpuSeconds(double seconds);

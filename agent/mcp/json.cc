@@ -13,6 +13,8 @@ std::string TextAt(const Json& value, const char* key) {
   return found != nullptr && found->is_string() ? found->get<std::string>() : "";
 }
 
-std::string JsonText(const Json& value) { return value.dump(-1, ' ', false, Json::error_handler_t::replace); }
+std::string JsonText(const Json& value, int indent) {
+  return value.dump(indent, ' ', false, Json::error_handler_t::replace);
+}
 
 }  // namespace pawl

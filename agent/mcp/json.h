@@ -13,7 +13,7 @@ using Json = nlohmann::ordered_json;
 const Json* JsonAt(const Json& value, const char* key);
 // Empty: there is no text of this key.
 std::string TextAt(const Json& value, const char* key);
-// In one line. Bytes that are no UTF-8 are replaced.
-std::string JsonText(const Json& value);
+// In one line, or indented by so many spaces. Bytes that are no UTF-8 are replaced.
+std::string JsonText(const Json& value, int indent = -1);
 
 }  // namespace pawl

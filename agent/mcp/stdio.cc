@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <atomic>
 #include <deque>
+#include <exception>
 #include <map>
 #include <thread>
 #include <vector>
@@ -51,8 +52,16 @@ class LineWriter {
 class StdioCalls {
  public:
   StdioCalls(const McpServer& server, const McpStdioOptions& options)
-      : server_(server), options_(options), writer_(options.out) {
-    for (int i = 0; i < options.threads; ++i) threads_.emplace_back([this] { Work(); });
+      : server_(server), options_(options), writer_(options.out) {}
+
+  // An error: there is no thread to be had, and nothing to end. With fewer than asked for it goes on.
+  absl::Status Start() {
+    try {
+      for (int i = 0; i < options_.threads; ++i) threads_.emplace_back([this] { Work(); });
+    } catch (const std::exception& error) {
+      if (threads_.empty()) return absl::ResourceExhaustedError(absl::StrCat("can't start a thread: ", error.what()));
+    }
+    return absl::OkStatus();
   }
 
   // With `all`, nothing is answered any more; otherwise only calls that take long are not.
@@ -167,6 +176,7 @@ bool IsBlank(std::string_view line) { return line.find_first_not_of(" \t\r") == 
 
 absl::Status ServeMcpStdio(const McpServer& server, const McpStdioOptions& options) {
   StdioCalls calls(server, options);
+  if (absl::Status started = calls.Start(); !started.ok()) return started;
   std::string pending;
   bool skipping = false;  // the rest of a line that was too long
   std::vector<char> block(1 << 16);

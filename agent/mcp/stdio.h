@@ -18,7 +18,7 @@ struct McpStdioOptions {
 
 // Serves one client until it closes `in`: what it asked before is answered, but for calls that take long, which are
 // cancelled. Where it no longer takes what is written to `out`, or once it is stopped, everything is cancelled. Both
-// eras may come through the same pipe. An error: `in` can't be read.
+// eras may come through the same pipe. An error: `in` can't be read, or no thread can be started.
 absl::Status ServeMcpStdio(const McpServer& server, const McpStdioOptions& options);
 
 }  // namespace pawl

@@ -1,6 +1,7 @@
 #include "agent/tools/lessons.h"
 
 #include <algorithm>
+#include <string_view>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
@@ -15,13 +16,28 @@ namespace {
 constexpr size_t kMostCampaigns = 1000;
 constexpr int kPage = 1000;
 
-// Words without their case and their plural: letters and digits are a word.
+size_t LengthOfCharacter(unsigned char first) { return first < 0xc0 ? 1 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4; }
+
+// Letters and digits, of any language: what is no ASCII, without the punctuation, arrows and symbols of UTF-8
+// (U+0080 to U+00BF, multiplication and division, U+2000 to U+2BFF, U+3000 to U+303F).
+bool IsOfWord(std::string_view character) {
+  const auto byte = [&](size_t i) { return static_cast<unsigned char>(character[i]); };
+  if (byte(0) < 0x80) return absl::ascii_isalnum(byte(0));
+  if (character.size() < 2 || byte(0) == 0xc2) return false;
+  if (byte(0) == 0xc3) return byte(1) != 0x97 && byte(1) != 0xb7;
+  return !(byte(0) == 0xe2 && byte(1) < 0xb0) && !(byte(0) == 0xe3 && byte(1) == 0x80);
+}
+
+// Words without their case (of ASCII letters) and their plural.
 std::vector<std::string> WordsIn(const std::string& text) {
   std::vector<std::string> words;
   std::string word;
-  for (const char c : text + " ") {
-    if (absl::ascii_isalnum(static_cast<unsigned char>(c))) {
-      word += absl::ascii_tolower(static_cast<unsigned char>(c));
+  const std::string whole = text + " ";
+  for (size_t at = 0, length = 0; at < whole.size(); at += length) {
+    length = std::min(LengthOfCharacter(static_cast<unsigned char>(whole[at])), whole.size() - at);
+    const std::string_view character(whole.data() + at, length);
+    if (IsOfWord(character)) {
+      word += absl::AsciiStrToLower(std::string(character));
       continue;
     }
     if (word.size() > 3 && word.back() == 's') word.pop_back();
@@ -45,7 +61,7 @@ bool HasWords(const Lesson& lesson, const std::vector<std::vector<std::string>>&
                        [&](const std::string& word) { return absl::StartsWith(word, wanted); });
   };
   return std::any_of(any_of.begin(), any_of.end(),
-                     [&](const std::vector<std::string>& all) { return std::all_of(all.begin(), all.end(), has); });
+                     [&](const auto& all) { return !all.empty() && std::all_of(all.begin(), all.end(), has); });
 }
 
 Lesson LessonOf(const v1::Campaign& campaign, const v1::Iteration& iteration) {

@@ -33,7 +33,8 @@ struct Lesson {
 };
 
 struct LessonQuery {
-  // Every word of one of these must be in the lesson, in the singular or plural: "bank conflicts". None: any lesson.
+  // Every word of one of these must be in the lesson, in the singular or plural: "bank conflicts". None: any lesson. A
+  // text without a word, such as "?!", is in no lesson.
   std::vector<std::string> any_of;
   std::string gpu;          // part of the device's name; empty: any
   std::string not_of = {};  // a campaign whose lessons are left out

@@ -110,7 +110,7 @@ absl::StatusOr<ResourceText> LessonsResource(const ToolContext& context, absl::s
   Json result = {{"found", answer->found}, {"lessons", Json::array()}};
   for (const Lesson& lesson : answer->lessons) result["lessons"].push_back(LessonForm(lesson));
   FitResult({"lessons"}, kMostResult, &result);
-  return ResourceText{kJsonType, result.dump(2)};
+  return ResourceText{kJsonType, JsonText(result, 2)};
 }
 
 absl::StatusOr<ResourceText> CampaignResource(const ToolContext& context, const std::string& uri,

@@ -60,7 +60,7 @@ absl::StatusOr<int> Drive(const AgentFlags& flags, Connection& connection) {
 
 int RunAgentCommand(const AgentFlags& flags) {
   signal(SIGPIPE, SIG_IGN);  // an agent that is gone is noticed by what can't be written
-  NoteInterrupts();
+  NoteInterrupts(2);         // the second one kills the agents
   return WithConnection("agent", flags.connection, Need::kCampaigns,
                         [&](Connection& connection) { return Drive(flags, connection); });
 }

@@ -30,6 +30,9 @@ struct LessonsFlags {
   size_t most = 50;
 };
 
+// Columns are as wide as their widest cell where there is no terminal: one long text would set all rows apart.
+constexpr int kWidestCell = 80;
+
 void PrintTable(const LessonAnswer& answer) {
   using Align = Table::Align;
   Table table({{"campaign"},
@@ -44,7 +47,8 @@ void PrintTable(const LessonAnswer& answer) {
   for (const Lesson& lesson : answer.lessons) {
     const std::string finding = lesson.rule.empty() ? lesson.why : lesson.rule;
     table.Add({ShortName(lesson.campaign), absl::StrCat(lesson.iteration), lesson.bundle, lesson.device, lesson.verdict,
-               SpeedupText(lesson.speedup), OneLine(lesson.change), OneLine(finding), OneLine(lesson.reason)});
+               SpeedupText(lesson.speedup), Cut(OneLine(lesson.change), kWidestCell),
+               Cut(OneLine(finding), kWidestCell), lesson.reason});
   }
   std::fputs(table.Text(TerminalWidth(STDOUT_FILENO), TakesColor(STDOUT_FILENO)).c_str(), stdout);
 }
@@ -94,7 +98,7 @@ void AddLessons(CLI::App& app, int* exit_code) {
   command->add_flag("--json", flags->json, "Print JSON for programs: one object per line");
   AddConnectionFlags(*command, &flags->connection);
   command->callback([flags, exit_code] {
-    *exit_code = WithConnection("lessons", flags->connection, Need::kDatabase,
+    *exit_code = WithConnection("lessons", flags->connection, Need::kCampaigns,
                                 [&](Connection& connection) { return Lessons(*flags, connection); });
   });
 }

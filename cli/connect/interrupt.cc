@@ -2,22 +2,30 @@
 
 #include <signal.h>
 
+#include <atomic>
 #include <initializer_list>
 
 namespace pawl {
 namespace {
 
-volatile sig_atomic_t interrupted = 0;
+std::atomic<int> interrupts = 0;
+std::atomic<int> most = 1;
+static_assert(std::atomic<int>::is_always_lock_free, "a signal handler uses them");
 
 }  // namespace
 
-void NoteInterrupts() {
+void NoteInterrupts(int noted) {
+  most = noted;
   struct sigaction action = {};
-  action.sa_handler = [](int) { interrupted = 1; };
-  action.sa_flags = SA_RESETHAND | SA_RESTART;
+  action.sa_handler = [](int number) {
+    if (++interrupts >= most) signal(number, SIG_DFL);
+  };
+  action.sa_flags = SA_RESTART;
   for (int signal : {SIGINT, SIGTERM, SIGHUP}) sigaction(signal, &action, nullptr);
 }
 
-bool Interrupted() { return interrupted != 0; }
+bool Interrupted() { return interrupts > 0; }
+
+bool InterruptedAgain() { return interrupts > 1; }
 
 }  // namespace pawl

@@ -6,10 +6,12 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <random>
 #include <thread>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
 #include "absl/time/clock.h"
 #include "agent/drive/agent_command.h"
@@ -20,6 +22,7 @@
 #include "cli/drive/checkout.h"
 #include "cli/drive/connected_campaigns.h"
 #include "cli/drive/mcp_socket.h"
+#include "cli/drive/subreaper.h"
 #include "cli/text/failure.h"
 #include "cli/text/words.h"
 #include "worker/process/temporary_folder.h"
@@ -30,8 +33,10 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr absl::Duration kLimitsLook = absl::Milliseconds(100);
+constexpr absl::Duration kEndLook = absl::Milliseconds(20);
 constexpr absl::Duration kCampaignLook = absl::Seconds(1);
-constexpr absl::Duration kAgentGrace = absl::Seconds(5);
+constexpr absl::Duration kAgentGrace = absl::Seconds(5);     // to end by itself, of all agents together
+constexpr absl::Duration kKillPatience = absl::Seconds(5);   // for what then is left to be killed
 constexpr absl::Duration kLastWords = absl::Seconds(30);     // of agents that have nothing more to propose
 constexpr absl::Duration kLastVerdicts = absl::Seconds(60);  // on what agents proposed that have ended
 
@@ -106,8 +111,12 @@ struct Driven {
   std::unique_ptr<McpServer> server;
   std::unique_ptr<McpSocket> socket;
   std::unique_ptr<AgentProcess> process;
-  bool idle = false;  // it was ended for this
+  bool idle = false;                            // it was ended for this
+  absl::Time kill_at = absl::InfiniteFuture();  // it was asked to end
 };
+
+// What tells the agents of this run from others of the same command on the same campaign.
+std::string RunMark() { return absl::StrFormat("%04x", std::random_device()() & 0xffff); }
 
 class AgentRun {
  public:
@@ -128,7 +137,7 @@ class AgentRun {
       if (stop == AgentStop::kProposals || stop == AgentStop::kCampaignEnded) {
         Wait(kLastWords, [this] { return !AnyAlive(); });
       }
-      for (Driven& agent : agents_) agent.process->Stop(kAgentGrace);
+      EndAll();
       NoteUsage();
       if (stop == AgentStop::kAgentsEnded) {
         Wait(kLastVerdicts, [this] { return AllJudged(); });
@@ -169,7 +178,7 @@ class AgentRun {
     if (!bundle.ok()) return bundle.status();
     absl::StatusOr<std::vector<std::string>> words = CommandWords(options_.command);
     if (!words.ok()) return words.status();
-    const std::string name = fs::path((*words)[0]).filename();
+    const std::string name = absl::StrCat(fs::path((*words)[0]).filename().string(), "-", RunMark());
     for (int i = 1; i <= options_.agents; ++i) {
       Driven& agent = agents_.emplace_back();
       agent.author = options_.agents == 1 ? name : absl::StrCat(name, " ", i);
@@ -184,7 +193,7 @@ class AgentRun {
       features.version = options_.version;
       features.author = agent.author;
       features.campaign = options_.campaign;
-      agent.features = std::make_unique<DrivenFeatures>(campaigns_, features, ledger_, std::fopen(calls.c_str(), "we"));
+      agent.features = std::make_unique<DrivenFeatures>(campaigns_, features, ledger_, calls);
       agent.server = std::make_unique<McpServer>(*agent.features);
       absl::StatusOr<std::unique_ptr<McpSocket>> socket = McpSocket::Open(SocketOf(i), *agent.server);
       if (!socket.ok()) return socket.status();
@@ -232,21 +241,58 @@ class AgentRun {
       NoteUsage();
       if (Interrupted()) return AgentStop::kInterrupted;
       if (const std::optional<AgentStop> stop = ledger_.Stop(Clock::now())) return *stop;
-      for (Driven& agent : agents_) {
-        if (!agent.process->alive()) continue;
-        if (!ledger_.Idle(agent.author, Clock::now())) continue;
-        agent.idle = true;
-        std::fprintf(stderr, "%s called no tool for %g minutes: ended\n", agent.author.c_str(),
-                     options_.limits.idle_minutes);
-        agent.process->Stop(kAgentGrace);
-      }
+      EndIdle();
+      Tend();
       if (!AnyAlive()) return AgentStop::kAgentsEnded;
       absl::SleepFor(kLimitsLook);
     }
   }
 
-  static void Wait(absl::Duration patience, const std::function<bool()>& done) {
+  void EndIdle() {
+    for (Driven& agent : agents_) {
+      if (agent.idle || !agent.process->alive() || !ledger_.Idle(agent.author, Clock::now())) continue;
+      agent.idle = true;
+      std::fprintf(stderr, "%s called no tool for %g minutes: ended\n", agent.author.c_str(),
+                   options_.limits.idle_minutes);
+      AskToEnd(&agent);
+    }
+  }
+
+  static void AskToEnd(Driven* agent) {
+    agent->process->AskToEnd();
+    agent->kill_at = std::min(agent->kill_at, absl::Now() + kAgentGrace);
+  }
+
+  // Kills the agents that were asked to end and have not, and clears up after those that have ended.
+  void Tend() {
+    const absl::Time now = absl::Now();
+    bool ended = false;
+    for (Driven& agent : agents_) {
+      if (agent.process->finished()) continue;
+      if (agent.process->alive() && now >= agent.kill_at) agent.process->Kill();
+      if (agent.process->alive() && now < agent.kill_at + kKillPatience) continue;
+      agent.process->Finish(now);
+      ended = true;
+    }
+    if (ended) subreaper_.KillAdopted();
+  }
+
+  // All at once: the slowest decides how long it takes.
+  void EndAll() {
+    for (Driven& agent : agents_) AskToEnd(&agent);
+    for (const absl::Time end = absl::Now() + kAgentGrace; AnyAlive() && !InterruptedAgain() && absl::Now() < end;) {
+      Tend();
+      absl::SleepFor(kEndLook);
+    }
+    for (Driven& agent : agents_) agent.process->Kill();
+    const absl::Time deadline = absl::Now() + kKillPatience;
+    for (Driven& agent : agents_) agent.process->Finish(deadline);
+    subreaper_.KillAdopted();
+  }
+
+  void Wait(absl::Duration patience, const std::function<bool()>& done) {
     for (const absl::Time deadline = absl::Now() + patience; !done() && !Interrupted() && absl::Now() < deadline;) {
+      Tend();
       absl::SleepFor(kLimitsLook);
     }
   }
@@ -269,12 +315,18 @@ class AgentRun {
     }
   }
 
-  // Whether it ran at all: an agent that ends at once without a call has failed, whatever its exit code.
+  // An agent that ended without a call of a tool has failed, whatever its exit code: it did not find them.
   bool AllFailed() const {
-    for (const Driven& agent : agents_) {
-      if (agent.process->succeeded() || agent.idle) return false;
-    }
-    return true;
+    const std::map<std::string, AgentLedger::Account> accounts = ledger_.accounts();
+    return std::none_of(agents_.begin(), agents_.end(), [&](const Driven& agent) {
+      return agent.idle || (agent.process->succeeded() && accounts.at(agent.author).calls > 0);
+    });
+  }
+
+  // "exited with code 0"
+  static std::string EndOf(const Driven& agent, const AgentLedger::Account& account) {
+    const bool silent = agent.process->succeeded() && account.calls == 0;
+    return absl::StrCat(agent.process->end(), silent ? " and called no tool" : "");
   }
 
   absl::StatusOr<int> Finish(AgentStop stop) {
@@ -282,7 +334,7 @@ class AgentRun {
     absl::StatusOr<v1::Campaign> campaign = campaigns_->GetCampaign(options_.campaign);
     if (!campaign.ok()) return campaign.status();
     const Json result = Result(stop, *campaign);
-    if (absl::Status written = WriteBelow(options_.folder, "result.json", result.dump(2) + "\n"); !written.ok()) {
+    if (absl::Status written = WriteBelow(options_.folder, "result.json", JsonText(result, 2) + "\n"); !written.ok()) {
       return written;
     }
     if (options_.json) {
@@ -301,8 +353,9 @@ class AgentRun {
     for (const Driven& agent : agents_) {
       const AgentLedger::Account& account = accounts.at(agent.author);
       agents.push_back({{"author", agent.author},
-                        {"end", agent.process->end()},
+                        {"end", EndOf(agent, account)},
                         {"idle", agent.idle},
+                        {"calls", account.calls},
                         {"proposals", account.proposals},
                         {"judged", account.judged},
                         {"kept", account.kept},
@@ -337,7 +390,7 @@ class AgentRun {
     for (const Driven& agent : agents_) {
       const AgentLedger::Account account = ledger_.accounts().at(agent.author);
       std::printf("%-9s %d proposals, %d kept; %lld tokens; %s\n", agent.author.c_str(), account.proposals,
-                  account.kept, static_cast<long long>(account.tokens), agent.process->end().c_str());
+                  account.kept, static_cast<long long>(account.tokens), EndOf(agent, account).c_str());
     }
     std::printf("folder    %s: transcripts, calls of tools, result.json\n", options_.folder.c_str());
   }
@@ -348,6 +401,7 @@ class AgentRun {
   const std::shared_ptr<Campaigns> campaigns_;
   AgentLedger ledger_;
   const TemporaryFolder sockets_{"pawl-agent-"};
+  const Subreaper subreaper_;
   v1::Campaign before_;
   std::vector<Driven> agents_;
 };

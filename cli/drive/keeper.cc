@@ -1,20 +1,16 @@
 #include "cli/drive/keeper.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdio>
-#include <filesystem>
-#include <fstream>
-#include <map>
 #include <set>
 
+#include "cli/drive/subreaper.h"
 #include "worker/process/spawn.h"
 
 namespace pawl {
@@ -27,35 +23,6 @@ constexpr int kKeeperLookMs = 100;
 constexpr int kCountEvery = 10;  // looks
 
 volatile sig_atomic_t told_to_end = 0;
-
-// Of /proc/PID/stat, whose second field may hold anything in its parentheses.
-pid_t ParentOf(const std::filesystem::path& process) {
-  std::ifstream in(process / "stat");
-  std::string stat;
-  std::getline(in, stat);
-  const size_t end = stat.rfind(") ");
-  return end == std::string::npos || end + 4 > stat.size() ? 0 : atoi(stat.c_str() + end + 4);
-}
-
-// Everything that descends from this process.
-std::set<pid_t> Descendants() {
-  std::multimap<pid_t, pid_t> children;
-  std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator("/proc", error)) {
-    const std::string name = entry.path().filename();
-    if (isdigit(static_cast<unsigned char>(name[0]))) children.emplace(ParentOf(entry.path()), atoi(name.c_str()));
-  }
-  std::set<pid_t> found;
-  std::vector<pid_t> open = {getpid()};
-  while (!open.empty()) {
-    const auto [begin, end] = children.equal_range(open.back());
-    open.pop_back();
-    for (auto at = begin; at != end; ++at) {
-      if (found.insert(at->second).second) open.push_back(at->second);
-    }
-  }
-  return found;
-}
 
 // Removes children that have ended, but for this one.
 void ReapOthers(pid_t command) {
@@ -70,7 +37,7 @@ void ReapOthers(pid_t command) {
 // A process that starts while others are killed is found in the next round.
 void KillAll() {
   for (int round = 0; round < 1000; ++round) {
-    const std::set<pid_t> left = Descendants();
+    const std::set<pid_t> left = Descendants({getpid()});
     if (left.empty()) return;
     for (const pid_t pid : left) kill(pid, SIGKILL);
     for (siginfo_t info = {}; waitid(P_ALL, 0, &info, WEXITED | WNOHANG) == 0 && info.si_pid != 0; info = {}) {
@@ -107,7 +74,7 @@ int KeepAgent(const std::vector<std::string>& command) {
       kill(-*pid, SIGTERM);
     }
     ReapOthers(*pid);
-    too_many = look % kCountEvery == 0 && Descendants().size() > kMostProcesses;
+    too_many = look % kCountEvery == 0 && Descendants({getpid()}).size() > kMostProcesses;
   }
   int code = kTooManyProcesses;
   if (too_many) {

@@ -8,8 +8,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <exception>
 #include <utility>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "agent/mcp/stdio.h"
@@ -17,8 +17,9 @@
 namespace pawl {
 namespace {
 
-constexpr int kMostConnections = 16;  // of one agent: it may start others
+constexpr size_t kMostConnections = 16;  // of one agent: it may start others
 constexpr int kAcceptLookMs = 200;
+constexpr int kNoDescriptorUs = 20'000;
 
 // What is there now. False: it has ended, or nobody takes it.
 bool Copy(int from, int to) {
@@ -46,7 +47,7 @@ absl::StatusOr<std::unique_ptr<McpSocket>> McpSocket::Open(const std::filesystem
   text.copy(address.sun_path, text.size());
   Fd listening(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!listening.valid() || bind(listening.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) != 0 ||
-      chmod(text.c_str(), 0600) != 0 || listen(listening.get(), kMostConnections) != 0) {
+      chmod(text.c_str(), 0600) != 0 || listen(listening.get(), static_cast<int>(kMostConnections)) != 0) {
     return absl::UnavailableError(absl::StrCat("can't listen on ", text, ": ", strerror(errno)));
   }
   return std::unique_ptr<McpSocket>(new McpSocket(std::move(listening), server));
@@ -61,25 +62,40 @@ McpSocket::~McpSocket() {
 }
 
 void McpSocket::Accept() {
-  std::vector<std::thread> serving;
+  std::list<Serving> serving;
   while (!stopping_) {
     pollfd ready = {listening_.get(), POLLIN, 0};
-    if (poll(&ready, 1, kAcceptLookMs) <= 0) continue;
+    const bool asked = poll(&ready, 1, kAcceptLookMs) > 0;
+    // A thread that has ended keeps its stack until it is joined.
+    serving.remove_if([](const Serving& each) { return each.ended.load(); });
+    if (!asked) continue;
     Fd connection(accept4(listening_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-    if (!connection.valid() || connections_ >= kMostConnections) continue;  // closed at once
-    ++connections_;
-    serving.emplace_back([this, fd = std::make_shared<Fd>(std::move(connection))] { Serve(std::move(*fd)); });
+    if (!connection.valid()) {
+      usleep(kNoDescriptorUs);  // it stays ready while there is none
+    } else if (serving.size() < kMostConnections) {
+      Begin(std::move(connection), &serving);
+    }  // otherwise closed at once
   }
-  for (std::thread& thread : serving) thread.join();
 }
 
-void McpSocket::Serve(Fd connection) {
+void McpSocket::Begin(Fd connection, std::list<Serving>* serving) {
+  Serving& begun = serving->emplace_back();
+  begun.connection = std::move(connection);
+  try {
+    begun.thread = std::thread([this, &begun] { Serve(&begun); });
+  } catch (const std::exception&) {
+    serving->pop_back();  // closed; the client may try again
+  }
+}
+
+void McpSocket::Serve(Serving* serving) {
   McpStdioOptions options;
-  options.in = options.out = connection.get();
+  options.in = options.out = serving->connection.get();
   options.threads = 4;
   options.stopped = [this] { return stopping_.load(); };
   (void)ServeMcpStdio(server_, options);
-  --connections_;
+  serving->connection.Reset();  // its client sees the end now, not when the thread is joined
+  serving->ended = true;
 }
 
 absl::Status BridgeToSocket(const std::string& path) {

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <filesystem>
+#include <list>
 #include <memory>
 #include <string>
 #include <thread>
@@ -13,8 +14,8 @@
 
 namespace pawl {
 
-// Serves MCP on a unix socket that only this user can reach, some connections at a time. Ends with its destructor; the
-// server must outlive it.
+// Serves MCP on a unix socket that only this user can reach, some connections at a time; more are closed at once, and
+// so is one that no thread can be started for. Ends with its destructor; the server must outlive it.
 class McpSocket {
  public:
   static absl::StatusOr<std::unique_ptr<McpSocket>> Open(const std::filesystem::path& path, const McpServer& server);
@@ -22,13 +23,22 @@ class McpSocket {
 
  private:
   McpSocket(Fd listening, const McpServer& server);
+  // A connection and its thread, which is joined when this goes.
+  struct Serving {
+    ~Serving() {
+      if (thread.joinable()) thread.join();
+    }
+    Fd connection;  // of the thread
+    std::atomic<bool> ended = false;
+    std::thread thread;
+  };
   void Accept();
-  void Serve(Fd connection);
+  void Begin(Fd connection, std::list<Serving>* serving);
+  void Serve(Serving* serving);
 
   const Fd listening_;
   const McpServer& server_;
   std::atomic<bool> stopping_ = false;
-  std::atomic<int> connections_ = 0;
   std::thread acceptor_;
 };
 

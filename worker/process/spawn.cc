@@ -13,10 +13,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <set>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "absl/synchronization/mutex.h"
 #include "worker/process/process.h"
 
 extern char** environ;
@@ -76,6 +78,28 @@ void CloseOthersOnExec() {
   if (p.directory != nullptr && chdir(p.directory) != 0) Fail(error_fd);
   execve(p.program, p.argv, p.envp);
   Fail(error_fd);
+}
+
+// The children that Spawn started. A child is among them before anybody can ask, and until its id may be another's.
+struct Spawned {
+  absl::Mutex mutex;
+  std::set<pid_t> pids ABSL_GUARDED_BY(mutex);
+};
+
+Spawned& TheSpawned() {
+  static Spawned* const spawned = new Spawned;
+  return *spawned;
+}
+
+pid_t ForkNoted(const Prepared& prepared) {
+  Spawned& spawned = TheSpawned();
+  absl::MutexLock lock(&spawned.mutex);
+  const pid_t pid = fork();
+  const int fork_error = errno;
+  if (pid == 0) RunChild(prepared);
+  if (pid > 0) spawned.pids.insert(pid);
+  errno = fork_error;
+  return pid;
 }
 
 std::vector<std::string> Environment(const SpawnOptions& options) {
@@ -145,9 +169,8 @@ absl::StatusOr<pid_t> Spawn(const SpawnOptions& options) {
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
-  const pid_t pid = fork();
+  const pid_t pid = ForkNoted(prepared);
   const int fork_error = errno;
-  if (pid == 0) RunChild(prepared);
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   if (pid < 0) return absl::ErrnoToStatus(fork_error, absl::StrCat("could not start ", *program));
   if (options.own_group) setpgid(pid, pid);  // also here: the caller may signal the group at once
@@ -176,10 +199,23 @@ bool HasEnded(pid_t pid) {
 
 ProcessEnd Reap(pid_t pid) {
   siginfo_t info = {};
-  while (waitid(P_PID, pid, &info, WEXITED) != 0 && errno == EINTR) {
+  while (waitid(P_PID, pid, &info, WEXITED | WNOWAIT) != 0 && errno == EINTR) {
+  }
+  Spawned& spawned = TheSpawned();
+  {
+    absl::MutexLock lock(&spawned.mutex);
+    while (waitid(P_PID, pid, &info, WEXITED | WNOHANG) != 0 && errno == EINTR) {
+    }
+    spawned.pids.erase(pid);
   }
   if (info.si_code == CLD_EXITED) return {.exit_code = info.si_status};
   return {.exit_code = -1, .signal = info.si_status};
+}
+
+bool WasSpawned(pid_t pid) {
+  Spawned& spawned = TheSpawned();
+  absl::MutexLock lock(&spawned.mutex);
+  return spawned.pids.count(pid) != 0;
 }
 
 int OpenPidFd(pid_t pid) { return static_cast<int>(syscall(SYS_pidfd_open, pid, 0)); }

@@ -41,6 +41,9 @@ bool HasEnded(pid_t pid);
 // Waits for the child's end and removes it.
 ProcessEnd Reap(pid_t pid);
 
+// Whether it is a child that Spawn started and Reap has not removed. A subreaper has others: those it adopted.
+bool WasSpawned(pid_t pid);
+
 // Readable once the process has ended; not valid on kernels without pidfd, where one polls HasEnded instead.
 int OpenPidFd(pid_t pid);
 

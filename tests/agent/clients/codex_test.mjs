@@ -67,12 +67,12 @@ test("codex tunes a replayed campaign", {timeout: 300_000}, async () => {
   assert.equal(code, 0, all);
   assert.equal(result.stopReason, "proposals", all);
   assert.equal(result.agents[0].proposals, 8);
-  assert.equal(result.agents[0].author, "codex");
+  assert.match(result.agents[0].author, /^codex-[0-9a-f]{4}$/);
   assert.equal(result.agents[0].end, "exited with code 0", all);
   assert.ok(result.kept > 0 && result.timeUs < result.timeUsBefore, all);
   assert.ok(result.agents[0].tokens > 8000, all);
   const history = service.history(`campaigns/${campaign}`);
-  assert.equal(history.filter(each => each.author === "codex").length, 8);
+  assert.equal(history.filter(each => each.author === result.agents[0].author).length, 8);
   assert.match(readFileSync(join(work, "agent-1.out"), "utf8"), /mcp_tool_call/);
 });
 
@@ -158,7 +158,7 @@ test("codex edits the kernel of a campaign on a stand-in for a GPU", {timeout: 3
   const {code, result, all} = await agent(campaign, editor, "--minutes", "4");
   assert.equal(code, 0, all);
   assert.equal(result.stopReason, "agentsEnded", all);
-  const verdicts = Object.fromEntries(service.history(`campaigns/${campaign}`).filter(each => each.author === "codex").map(each => [each.change.source.name, each.verdict]));
+  const verdicts = Object.fromEntries(service.history(`campaigns/${campaign}`).filter(each => each.author === result.agents[0].author).map(each => [each.change.source.name, each.verdict]));
   assert.deepEqual(verdicts, {faster: "KEPT", slower: "REVERTED", broken: "REJECTED", fastest: "KEPT"}, all);
   assert.equal(result.kept, 2);
   assert.equal(Math.round(result.timeUs), 40);

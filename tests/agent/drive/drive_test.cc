@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 
@@ -10,6 +11,7 @@
 #include "agent/drive/agent_usage.h"
 #include "agent/drive/driven_features.h"
 #include "agent/drive/ledger.h"
+#include "agent/drive/transcript.h"
 #include "agent/mcp/json.h"
 #include "tests/agent/fake_campaigns.h"
 
@@ -98,6 +100,47 @@ TEST(AgentUsageTest, AddsUpWhatEachAgentReports) {
   }
   EXPECT_EQ(opencode.tokens(), 224);
   EXPECT_DOUBLE_EQ(opencode.dollars(), 0.02);
+}
+
+// It prints a line for each block of a message, all with the message's usage as far as that is known.
+TEST(AgentUsageTest, CountsAMessageOfClaudeOnce) {
+  const auto message = [](const std::string& id, int output) {
+    return absl::StrCat(R"({"type":"assistant","message":{"id":")", id,
+                        R"(","usage":{"input_tokens":900,"output_tokens":)", output, "}}}");
+  };
+  const auto result = [](const std::string& session, int output, double dollars) {
+    return absl::StrCat(R"({"type":"result",)", session, R"("usage":{"input_tokens":0,"output_tokens":)", output,
+                        R"(},"total_cost_usd":)", dollars, "}");
+  };
+  AgentUsage claude;
+  for (int i = 0; i < 4; ++i) claude.Take(message("msg_1", 100));
+  EXPECT_EQ(claude.tokens(), 1000);
+  claude.Take(message("msg_2", 1));
+  claude.Take(message("msg_1", 100));
+  claude.Take(message("msg_2", 100));
+  EXPECT_EQ(claude.tokens(), 2000);
+  claude.Take(result("", 1500, 0.5));
+  EXPECT_EQ(claude.tokens(), 1500) << "a result decides";
+  EXPECT_EQ(claude.dollars(), 0.5);
+  // A script that starts it again.
+  claude.Take(message("msg_3", 100));
+  EXPECT_EQ(claude.tokens(), 2500);
+  claude.Take(result(R"("session_id":"s",)", 1200, 0.25));
+  EXPECT_EQ(claude.tokens(), 2700);
+  EXPECT_EQ(claude.dollars(), 0.75);
+  claude.Take(result(R"("session_id":"s",)", 1300, 0.5));
+  EXPECT_EQ(claude.tokens(), 2800) << "the same session, further on";
+  EXPECT_EQ(claude.dollars(), 1);
+  claude.Take(R"({"type":"result","subtype":"error"})");
+  EXPECT_EQ(claude.tokens(), 2800);
+}
+
+TEST(AgentUsageTest, RemembersALimitedNumberOfMessages) {
+  AgentUsage claude;
+  for (int i = 0; i < 100'000; ++i) {
+    claude.Take(absl::StrCat(R"({"type":"assistant","message":{"id":"msg_)", i, R"(","usage":{"output_tokens":1}}})"));
+  }
+  EXPECT_EQ(claude.tokens(), 100'000);
 }
 
 TEST(AgentUsageTest, PassesOverEverythingElse) {
@@ -249,7 +292,7 @@ TEST(DrivenFeaturesTest, GivesAnAgentItsCampaignWithinTheLimits) {
     ledger.AddAgent("codex 1", {});
     const auto campaigns = std::make_shared<FakeCampaigns>();
     const DrivenFeatures features(campaigns, {.version = "1", .author = "codex 1", .campaign = "campaigns/7"}, ledger,
-                                  std::fopen(file.c_str(), "w"));
+                                  file);
     EXPECT_EQ(features.tools().size(), 8u);
     const McpCaller caller;
     const Cancellation never;
@@ -271,6 +314,52 @@ TEST(DrivenFeaturesTest, GivesAnAgentItsCampaignWithinTheLimits) {
   std::vector<std::string> tools;
   for (std::string line; std::getline(in, line);) tools.push_back(Json::parse(line)["tool"]);
   EXPECT_THAT(tools, ElementsAre("situation", "propose", "propose", "propose"));
+}
+
+TEST(DrivenFeaturesTest, WritesOnlyTheBeginningOfLongArguments) {
+  const std::string file = testing::TempDir() + "long_calls.jsonl";
+  {
+    AgentLedger ledger({}, {});
+    const DrivenFeatures features(std::make_shared<FakeCampaigns>(), {.version = "1", .author = "codex 1"}, ledger,
+                                  file);
+    const McpCaller caller;
+    const Cancellation never;
+    const McpCall call = {caller, never, [](double, double, const std::string&) {}};
+    features.CallTool("propose", {{"name", "n"}, {"patch", "--- a" + std::string(1 << 20, 'y')}}, call);
+    Json many = Json::object();
+    for (int i = 0; i < 4000; ++i) many[absl::StrCat("argument", i)] = i;
+    features.CallTool("propose", many, call);
+  }
+  EXPECT_LT(std::filesystem::file_size(file), 100u << 10);
+  std::ifstream in(file);
+  std::string line;
+  ASSERT_TRUE(std::getline(in, line));
+  const Json arguments = Json::parse(line)["arguments"];
+  EXPECT_EQ(arguments["name"], "n");
+  EXPECT_THAT(arguments["patch"].get<std::string>(), testing::StartsWith("--- ayyy"));
+  EXPECT_THAT(arguments["patch"].get<std::string>(), testing::EndsWith("[cut: 1048581 bytes]"));
+  ASSERT_TRUE(std::getline(in, line));
+  EXPECT_THAT(Json::parse(line)["arguments"].get<std::string>(), testing::StartsWith("{\"argument0\":0,"));
+}
+
+std::string TextOf(const std::string& file) {
+  std::ifstream in(file);
+  std::stringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+TEST(TranscriptTest, IsKeptUpToALimitAndSaysSo) {
+  const std::string file = testing::TempDir() + "transcript";
+  Transcript printed(file, 2 << 20);
+  for (int i = 0; i < 5; ++i) printed.Add(std::string(500'000, 'x'));
+  EXPECT_EQ(TextOf(file), std::string(2 << 20, 'x') + "\n[the rest is not kept: more than 2 MiB]\n");
+  Transcript calls(file, 1 << 20);
+  for (int i = 0; i < 3; ++i) calls.AddLine(std::string(500'000, 'y'));
+  calls.AddLine("{}");
+  const std::string line(500'000, 'y');
+  EXPECT_EQ(TextOf(file), line + "\n" + line + "\n{\"cut\":\"the rest is not kept: more than 1 MiB\"}\n");
+  Transcript("").Add("nothing");
 }
 
 }  // namespace

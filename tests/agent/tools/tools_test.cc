@@ -201,6 +201,13 @@ TEST_F(ToolsTest, LessonsAreFoundByTheirWords) {
   EXPECT_EQ(found("?query=bank+conflicts&gpu=L4")["found"], 0);
   EXPECT_EQ(found("?query=swizzle+tensor")["found"], 0) << "all of the words";
   EXPECT_EQ(found("?query=codex")["found"], 2) << "by author, here and there";
+  EXPECT_EQ(found("?query=PAD+8")["found"], 1) << "an arrow stands between two words";
+  EXPECT_EQ(found("?query=%D1%81%D0%BB%D0%BE%D0%B2%D0%BE")["found"], 0) << "a word of other letters is a word";
+  EXPECT_EQ(found("?query=%E2%86%92%3F!")["found"], 0) << "what has no word is in no lesson";
+  campaigns_->iterations[2].set_why("schneller durch größere Kacheln");
+  campaigns_->campaign.set_last_sequence(41);
+  EXPECT_EQ(found("?query=gr%C3%B6%C3%9Fer")["found"], 1);
+  EXPECT_EQ(found("?query=gr+er")["found"], 0) << "no parts of it";
   EXPECT_EQ(found("?edits=true")["found"], 2);
   EXPECT_EQ(found("")["found"], 4) << "the start variant teaches nothing";
 }

@@ -67,8 +67,11 @@ class AgentTest : public testing::Test {
     return all;
   }
   // What it prints at its end.
-  Json Run(const std::string& words, const std::vector<std::string>& more = {}, int failure = 0) {
-    const ProcessResult result = Pawl(Words(words, more));
+  Json Run(const std::string& words, const std::vector<std::string>& more = {}, int failure = 0,
+           const std::map<std::string, std::string>& env = {}) {
+    const absl::Time begun = absl::Now();
+    const ProcessResult result = Pawl(Words(words, more), env);
+    took_ = absl::Now() - begun;
     const Json json = Json::parse(result.out, nullptr, false);
     EXPECT_TRUE(json.is_object()) << result.out << result.err;
     const int success = json.is_object() && json["kept"] > 0 ? 0 : 3;
@@ -80,6 +83,7 @@ class AgentTest : public testing::Test {
   const TemporaryFolder folder_{"pawl-agents-"};
   const std::string address_ = absl::StrCat("unix:", Path("socket"));
   pid_t orchestrator_ = 0, worker_ = 0;
+  absl::Duration took_;  // the last run
 };
 
 TEST_F(AgentTest, DrivesACampaignUntilTheProposalsAreUsedUp) {
@@ -95,7 +99,7 @@ TEST_F(AgentTest, DrivesACampaignUntilTheProposalsAreUsedUp) {
   EXPECT_THAT(Text("run/agent-1/implementation/softmax.cu"), HasSubstr("__global__"));
   EXPECT_EQ(Json::parse(Text("run/result.json")), result);
   const ProcessResult history = Pawl({"history", "1", "--json", "--orchestrator", address_});
-  EXPECT_THAT(history.out, HasSubstr("\"author\":\"scripted_agent.py\""));
+  EXPECT_THAT(history.out, HasSubstr(absl::StrCat("\"author\":\"", result["agents"][0]["author"].get<std::string>())));
 }
 
 TEST_F(AgentTest, LetsSeveralWorkSideBySideWithoutDuplicates) {
@@ -139,6 +143,76 @@ TEST_F(AgentTest, SaysThatAnAgentFailed) {
   EXPECT_EQ(Pawl({"agent", "99", "--command", "codex", "--orchestrator", address_}).exit_code, 1);
 }
 
+TEST_F(AgentTest, CallsItAFailureThatAnAgentFoundNoTool) {
+  const Json result = Run("say done", {}, 1);
+  EXPECT_EQ(result["stopReason"], "failed");
+  EXPECT_EQ(result["agents"][0]["end"], "exited with code 0 and called no tool");
+  const Json looked = Run("look", {}, 3);
+  EXPECT_EQ(looked["stopReason"], "agentsEnded");
+  EXPECT_EQ(looked["agents"][0]["end"], "exited with code 0");
+  EXPECT_EQ(looked["agents"][0]["calls"], 1);
+}
+
+TEST_F(AgentTest, TakesConnectionsWithoutAnEnd) {
+  EXPECT_EQ(Run("look reconnect 550")["stopReason"], "agentsEnded");
+  for (const std::string& line : Lines(Text("run/agent-1.out"))) {
+    EXPECT_LT(Json::parse(line)["grownKb"].get<double>(), 1e6) << "of which the stack of a thread takes 8 MB";
+  }
+}
+
+TEST_F(AgentTest, HandsNoVariableOfPawlOn) {
+  Run("look environment", {}, 0, {{"PAWL_DATABASE", Path("other.db")}, {"PAWL_TOKENS", Path("tokens")}});
+  const Json variables = Json::parse(Text("run/agent-1.out"));
+  EXPECT_EQ(variables.size(), 2u) << variables;
+  EXPECT_EQ(variables["PAWL_MCP_CONFIG"], Path("run/agent-1/.mcp.json"));
+  EXPECT_EQ(variables["PAWL_PROMPT_FILE"], Path("run/agent-1/PROMPT.md"));
+}
+
+// The history tells them apart, and each counts its own.
+TEST_F(AgentTest, CountsNoProposalOfAnotherRun) {
+  const pid_t other = Start({BuiltProgram("pawl"), "agent", "1", "--command", Agent("look hang"), "--folder",
+                             Path("other"), "--orchestrator", address_});
+  for (int i = 0; i < 1000 && Text("other/agent-1.calls.jsonl").empty(); ++i) absl::SleepFor(absl::Milliseconds(20));
+  EXPECT_EQ(Run("all", {"--proposals", "3"})["agents"][0]["judged"], 3);
+  kill(other, SIGINT);
+  Reap(other);
+  const Json result = Json::parse(Text("other/result.json"));
+  EXPECT_EQ(result["agents"][0]["proposals"], 0);
+  EXPECT_EQ(result["agents"][0]["judged"], 0);
+  EXPECT_EQ(result["kept"], 0);
+}
+
+TEST_F(AgentTest, WorksInAFolderWhoseNameIsNoUtf8) {
+  const std::string folder = Path("run\xff");
+  const ProcessResult result =
+      Pawl({"agent", "1", "--command", Agent("look"), "--folder", folder, "--json", "--orchestrator", address_});
+  EXPECT_EQ(result.exit_code, 3) << result.err;
+  EXPECT_EQ(Json::parse(Text("run\xff/result.json"))["stopReason"], "agentsEnded");
+}
+
+TEST_F(AgentTest, EndsSeveralAgentsInTheTimeOfOne) {
+  const Json result = Run("hang", {"--minutes", "0.02", "--agents", "4"});
+  EXPECT_EQ(result["stopReason"], "minutes");
+  for (const Json& agent : result["agents"]) EXPECT_EQ(agent["end"], "ended by pawl agent");
+  EXPECT_LT(took_, absl::Seconds(15) * kSlowdown);
+  const Json idle = Run("look hang", {"--idle-minutes", "0.03", "--agents", "4"});
+  EXPECT_EQ(idle["stopReason"], "agentsEnded");
+  EXPECT_LT(took_, absl::Seconds(15) * kSlowdown);
+}
+
+TEST_F(AgentTest, KillsWhatAnAgentLeftThatKilledItsKeeper) {
+  const Json result = Run(absl::StrCat("look orphan ", Path("left")), {}, 1);
+  EXPECT_EQ(result["stopReason"], "failed");
+  EXPECT_EQ(result["agents"][0]["end"], "its keeper died of signal 9 (Killed)");
+  EXPECT_LT(took_, absl::Seconds(30));
+  EXPECT_TRUE(IsGone(std::stoi(Text("left"))));
+}
+
+TEST_F(AgentTest, EndsAnAgentThatStoppedItsKeeper) {
+  const Json result = Run("stop hang", {"--minutes", "0.02"});
+  EXPECT_EQ(result["agents"][0]["end"], "ended by pawl agent");
+}
+
 TEST_F(AgentTest, KeepsALimitedPartOfAFlood) {
   const Json result = Run("flood", {"--minutes", "0.05"});
   EXPECT_EQ(result["stopReason"], "minutes");
@@ -146,7 +220,7 @@ TEST_F(AgentTest, KeepsALimitedPartOfAFlood) {
 }
 
 TEST_F(AgentTest, LeavesNoProcessBehind) {
-  Run(absl::StrCat("daemon ", Path("left")));
+  Run(absl::StrCat("look daemon ", Path("left")));
   const pid_t left = std::stoi(Text("left"));
   EXPECT_TRUE(EndsSoon(left));
 }
@@ -175,6 +249,21 @@ TEST_F(AgentTest, EndsWithAnInterrupt) {
   for (int i = 0; i < 1000 && Text("left").empty(); ++i) absl::SleepFor(absl::Milliseconds(20));
   kill(pawl, SIGINT);
   EXPECT_EQ(Reap(pawl).exit_code, 130);
+  EXPECT_TRUE(EndsSoon(std::stoi(Text("left"))));
+  EXPECT_EQ(Json::parse(Text("run/result.json"))["stopReason"], "interrupted");
+}
+
+TEST_F(AgentTest, KillsAtOnceWithASecondInterrupt) {
+  std::vector<std::string> argv = Words(absl::StrCat("daemon ", Path("left"), " hang"));
+  argv.insert(argv.begin(), BuiltProgram("pawl"));
+  const pid_t pawl = Start(argv);
+  for (int i = 0; i < 1000 && Text("left").empty(); ++i) absl::SleepFor(absl::Milliseconds(20));
+  const absl::Time begun = absl::Now();
+  kill(pawl, SIGINT);
+  absl::SleepFor(absl::Milliseconds(200));  // two that wait are one
+  kill(pawl, SIGINT);
+  EXPECT_EQ(Reap(pawl).exit_code, 130);
+  EXPECT_LT(absl::Now() - begun, absl::Seconds(4) * kSlowdown) << "it takes no TERM";
   EXPECT_TRUE(EndsSoon(std::stoi(Text("left"))));
   EXPECT_EQ(Json::parse(Text("run/result.json"))["stopReason"], "interrupted");
 }

@@ -2,6 +2,11 @@
 """An agent without a model: connects to the MCP server that its .mcp.json names and does what its arguments say, in order.
   propose VARIABLE VALUE   proposes it and waits for the verdict
   all                      proposes changes, what the engine ranks first, until the proposals are used up
+  look                     asks for the situation
+  reconnect COUNT          connects so many times and prints by how many kB the address space of `pawl agent` grew
+  environment              prints the variables that begin with PAWL_
+  orphan FILE              leaves a process behind that has its output, writes its id to FILE, and kills its keeper
+  stop                     stops its keeper
   say TEXT                 prints it
   flood                    prints without an end
   hang                     does nothing, and takes no TERM
@@ -13,6 +18,7 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -66,6 +72,26 @@ def candidates(situation):
                 yield variable["name"], int(value.split("=")[0])
 
 
+def reconnect(count):
+    """To the socket that `pawl mcp` would pass everything on to, with a request each time."""
+    path = json.load(open(".mcp.json"))["mcpServers"]["pawl"]["args"][-1]
+    pawl = open(f"/proc/{os.getppid()}/stat").read().rsplit(") ")[1].split()[1]
+    size = lambda: int(re.search(r"VmSize:\s*(\d+)", open(f"/proc/{pawl}/status").read())[1])
+    before = 0
+    for i in range(count):
+        while True:  # a refused connection is closed
+            with socket.socket(socket.AF_UNIX) as pipe:
+                pipe.connect(path)
+                try:
+                    pipe.sendall(b'{"jsonrpc":"2.0","id":1,"method":"ping"}\n')
+                    if pipe.recv(100):
+                        break
+                except OSError:
+                    pass
+        before = before or (size() if i == 50 else 0)
+    print(json.dumps({"grownKb": size() - before}), flush=True)
+
+
 def main():
     words = sys.argv[1:-1]
     assert "Make the kernel of" in sys.argv[-1], sys.argv[-1]
@@ -90,6 +116,20 @@ def main():
                 print(json.dumps({"type": "turn.completed", "usage": {"input_tokens": 100, "output_tokens": 1}}), flush=True)
                 if "used up" in pawl.refused:
                     break
+        elif word == "look":
+            Pawl().call("situation")
+        elif word == "reconnect":
+            reconnect(int(words.pop(0)))
+        elif word == "environment":
+            print(json.dumps({name: value for name, value in os.environ.items() if name.startswith("PAWL_")}), flush=True)
+        elif word == "orphan":
+            left = subprocess.Popen(["sleep", "60"], start_new_session=True)
+            with open(words.pop(0), "w") as file:
+                file.write(str(left.pid))
+            os.kill(os.getppid(), signal.SIGKILL)
+            time.sleep(1000)
+        elif word == "stop":
+            os.kill(os.getppid(), signal.SIGSTOP)
         elif word == "say":
             print(words.pop(0), flush=True)
         elif word == "flood":

@@ -129,6 +129,26 @@ TEST_F(SteeringCommandsTest, SearchLessons) {
   EXPECT_THAT(Run({"lessons", "--limit", "1"}).err, HasSubstr("1 of 4; --limit shows more"));
 }
 
+TEST_F(SteeringCommandsTest, SearchLessonsWithALongReason) {
+  fake_.campaign.mutable_counts()->set_tried(4);
+  for (v1::Iteration& iteration : fake_.iterations) {
+    if (iteration.number() != 2) continue;
+    iteration.clear_finding();
+    iteration.set_why(std::string(1000, 'w'));
+  }
+  size_t long_rows = 0;
+  for (const std::string& line : Lines(Run({"lessons"}).out)) long_rows += line.size() > 400;
+  EXPECT_EQ(long_rows, 0u) << "off a terminal, too";
+}
+
+TEST_F(SteeringCommandsTest, SearchLessonsMakesNoDatabase) {
+  const std::string database = (home_.path() / "new" / "pawl.db").string();
+  const ProcessResult result = Pawl({"lessons", "--database", database});
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.err, HasSubstr("no campaigns yet"));
+  EXPECT_FALSE(std::filesystem::exists(home_.path() / "new"));
+}
+
 TEST_F(SteeringCommandsTest, ProposeAPatch) {
   const std::string patch = "--- a/attention.cu\n+++ b/attention.cu\n@@ -1 +1 @@\n-a\n+b\n";
   fake_.situation.set_waits(true);
