@@ -129,6 +129,30 @@ TEST(SourceEditTest, HasANumberThatItsTrialOrItsEndNames) {
   EXPECT_THAT(dropped, ElementsAre(2)) << "the first changed its line";
 }
 
+// Whoever waits for the verdict of a proposal has it, also where Pawl's tuning took the same change before it.
+TEST(SourceEditTest, IsNamedByTheTrialThatPawlChoseOfTheSameChange) {
+  World world;
+  const v1::Bundle bundle = WithSource();
+  const std::string campaign = world.Submit(With(v1::CHOOSER_KIND_MIXED), bundle);
+  ScriptedWorker worker(world, "a");
+  ASSERT_TRUE(worker.Complete(worker.MustLease()).ok());
+  ASSERT_TRUE(ProposePatch(world, campaign, "@@ -1 +1 @@\n-#define ONE\n+#define TWO\n").ok());
+  const v1::LeaseTrialResponse edited = worker.MustLease();
+  for (const v1::Variable& variable : bundle.variables()) {
+    for (const int value : variable.values()) ProposeValue(world, campaign, variable.name(), value).IgnoreError();
+  }
+  ASSERT_TRUE(worker.Complete(edited, EverythingHelps).ok());
+  worker.MustLease();
+  const v1::TrialPlanned planned = world.Events(campaign, v1::Event::kPlanned).back().planned();
+  EXPECT_EQ(planned.author(), "pawl");
+  ASSERT_GT(planned.proposal(), 1);
+  for (const v1::Event& event : world.Events(campaign, v1::Event::kProposed)) {
+    if (event.proposed().number() != planned.proposal()) continue;
+    EXPECT_EQ(event.proposed().change().variable(), planned.change().variable());
+    EXPECT_EQ(event.proposed().change().to(), planned.change().to());
+  }
+}
+
 TEST(SourceEditTest, IsTriedAfterAPauseAndARestart) {
   World world;
   const std::string campaign = world.Submit(With(v1::CHOOSER_KIND_OUTSIDE), WithSource());
