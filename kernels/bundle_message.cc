@@ -4,6 +4,7 @@
 #include <cctype>
 #include <cmath>
 #include <filesystem>
+#include <functional>
 #include <set>
 #include <tuple>
 
@@ -246,7 +247,9 @@ class Checker {
       if (file.text().size() > kMaxSourceBytes) {
         Add(absl::StrCat(what, ": found ", file.text().size(), " bytes, expected at most ", kMaxSourceBytes));
       }
-      if (file.text().find('\0') != std::string::npos) Add(absl::StrCat(what, ": its text has a NUL character"));
+      if (const std::string problem = SourceTextProblem(file.text()); !problem.empty()) {
+        Add(absl::StrCat(what, ": ", problem));
+      }
     };
     if (!IsContractAlone(bundle_)) check(bundle_.source(), "source");
     if (bundle_.has_reference()) check(bundle_.reference().source(), "reference");
@@ -477,18 +480,35 @@ v1::Bundle ContractPartOf(v1::Bundle bundle) {
 
 std::string ContractHash(const v1::Bundle& bundle) { return Sha256(BundleBytes(ContractPartOf(bundle))); }
 
-std::map<std::string, std::string> ContractFiles(const v1::Bundle& bundle) {
-  std::map<std::string, std::string> files;
+namespace {
+
+// Path and content of each; the first of a path counts.
+void VisitContractFiles(const v1::Bundle& bundle,
+                        const std::function<void(const std::string&, const std::string&)>& visit) {
   const auto add = [&](const v1::SourceFile& file) {
-    if (!file.path().empty()) files.try_emplace(file.path(), file.text());
+    if (!file.path().empty()) visit(file.path(), file.text());
   };
   add(bundle.problem());
   add(bundle.reference().source());
   for (const v1::SourceFile& file : bundle.reference().files()) add(file);
   add(bundle.setup().source());
   for (const v1::SourceFile& file : bundle.baseline_files()) add(file);
-  for (const v1::DataFile& file : bundle.data_files()) files.try_emplace(file.path(), file.data());
+  for (const v1::DataFile& file : bundle.data_files()) visit(file.path(), file.data());
+}
+
+}  // namespace
+
+std::map<std::string, std::string> ContractFiles(const v1::Bundle& bundle) {
+  std::map<std::string, std::string> files;
+  VisitContractFiles(bundle,
+                     [&](const std::string& path, const std::string& content) { files.try_emplace(path, content); });
   return files;
+}
+
+std::set<std::string> ContractPaths(const v1::Bundle& bundle) {
+  std::set<std::string> paths;
+  VisitContractFiles(bundle, [&](const std::string& path, const std::string&) { paths.insert(path); });
+  return paths;
 }
 
 std::string BundleBytes(const v1::Bundle& bundle) {
@@ -499,6 +519,10 @@ std::string BundleBytes(const v1::Bundle& bundle) {
   bundle.SerializeToCodedStream(&coded);
   coded.Trim();
   return bytes;
+}
+
+std::string SourceTextProblem(const std::string& text) {
+  return text.find('\0') == std::string::npos ? "" : "its text has a NUL character";
 }
 
 std::vector<std::string> BundleProblems(const v1::Bundle& bundle) { return Checker(bundle).Problems(); }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,10 @@ v1::Bundle ContractPartOf(v1::Bundle bundle);
 std::string ContractHash(const v1::Bundle& bundle);
 // The files of the contract, by their paths: problem.py, its data, reference, setup, baseline.
 std::map<std::string, std::string> ContractFiles(const v1::Bundle& bundle);
+std::set<std::string> ContractPaths(const v1::Bundle& bundle);
+
+// What a file of a bundle may not have in it, also after an edit; empty: nothing of that.
+std::string SourceTextProblem(const std::string& text);
 
 // The same message gives the same bytes, maps included: the hash of a bundle's blob is of these.
 std::string BundleBytes(const v1::Bundle& bundle);

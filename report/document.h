@@ -13,6 +13,7 @@ enum class Tone { kPlain, kGood, kReverted, kBad, kRunning, kDim, kCode };
 struct Cell {
   std::string text;
   Tone tone = Tone::kPlain;
+  std::string under = {};  // a smaller line below
 };
 
 struct Paragraph {
@@ -51,7 +52,14 @@ struct Chart {
   std::string words = {};  // replaces it where there are no pictures; empty: the tables say the same
 };
 
-using Block = std::variant<Paragraph, Facts, Grid, Code, Chart>;
+// A unified diff, folded in unless it is open. Only on pages: it is too long for what is read line by line.
+struct Diff {
+  std::string title;
+  std::string patch;
+  bool open = false;
+};
+
+using Block = std::variant<Paragraph, Facts, Grid, Code, Chart, Diff>;
 
 struct Section {
   std::string id;

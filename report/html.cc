@@ -1,6 +1,10 @@
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 #include "report/content.h"
 #include "report/document.h"
 #include "report/embedded.h"
@@ -33,8 +37,19 @@ const char* ToneClass(Tone tone) {
 // Text in its tone; a long name may break behind an underscore where there is no room for it.
 std::string Span(const Cell& cell) {
   const std::string text = absl::StrReplaceAll(EscapeHtml(cell.text), {{"_", "_<wbr/>"}});
-  if (cell.tone == Tone::kPlain) return text;
-  return absl::StrCat("<span class=\"", ToneClass(cell.tone), "\">", text, "</span>");
+  const std::string under =
+      cell.under.empty() ? "" : absl::StrCat("<small class=\"under\">", EscapeHtml(cell.under), "</small>");
+  if (cell.tone == Tone::kPlain) return text + under;
+  return absl::StrCat("<span class=\"", ToneClass(cell.tone), "\">", text, "</span>", under);
+}
+
+// As the dashboard marks the lines of a diff. The sign at its beginning says the same as the colour.
+std::string DiffLine(absl::string_view line) {
+  const bool added = absl::StartsWith(line, "+") && !absl::StartsWith(line, "+++"),
+             removed = absl::StartsWith(line, "-") && !absl::StartsWith(line, "---");
+  const char* element = added ? "ins" : removed ? "del" : "span";
+  return absl::StrCat("<", element, absl::StartsWith(line, "@@") ? " class=\"dim\">" : ">",
+                      line.empty() ? " " : EscapeHtml({line.data(), line.size()}), "</", element, ">");
 }
 
 class HtmlWriter {
@@ -76,6 +91,15 @@ class HtmlWriter {
     absl::StrAppend(&page, "<figure class=\"wide\">\n", chart.wide, "</figure>\n<figure class=\"narrow\">\n",
                     chart.narrow, "</figure>\n");
     if (!chart.caption.empty()) (*this)(Paragraph{chart.caption, Tone::kDim});
+  }
+
+  void operator()(const Diff& diff) {
+    absl::StrAppend(&page, diff.open ? "<details open=\"open\">" : "<details>", "<summary>", EscapeHtml(diff.title),
+                    "</summary>\n<pre class=\"difference\" tabindex=\"0\">");
+    for (const absl::string_view line : absl::StrSplit(absl::StripSuffix(diff.patch, "\n"), '\n')) {
+      page += DiffLine(line);
+    }
+    page += "</pre></details>\n";
   }
 
   std::string page;

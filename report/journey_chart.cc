@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "report/cells.h"
 #include "report/charts.h"
 #include "report/words.h"
 
@@ -28,6 +29,7 @@ std::string TitleOf(const v1::Iteration& iteration) {
     absl::StrAppend(&title, "\n", SpeedupText(iteration.speedup_over_baseline()), " over the baseline");
   }
   if (iteration.time_us() > 0) absl::StrAppend(&title, "\n", TimeText(iteration.time_us()));
+  if (IsProposed(iteration)) absl::StrAppend(&title, "\nproposed by ", iteration.author());
   return title;
 }
 

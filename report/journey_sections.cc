@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "report/cells.h"
 #include "report/charts.h"
 #include "report/sections.h"
 #include "report/sentences.h"
@@ -17,10 +18,6 @@ namespace pawl {
 namespace {
 
 constexpr size_t kMostRows = 500;  // reverted or rejected; `pawl history` lists all
-
-Tone VerdictTone(v1::Verdict verdict) {
-  return verdict == v1::KEPT ? Tone::kGood : verdict == v1::REVERTED ? Tone::kReverted : Tone::kBad;
-}
 
 Tone OutcomeTone(v1::Prediction::Outcome outcome) {
   return outcome == v1::Prediction::CAME_TRUE ? Tone::kGood
@@ -62,10 +59,44 @@ std::string BestSoFarText(const v1::Report& report) {
                       }));
 }
 
-Cell NumberCell(const v1::Iteration& iteration) { return {absl::StrCat(iteration.number())}; }
+// Who proposed what, where somebody did; no rows: Pawl chose everything.
+Grid ProposersGrid(const v1::Report& report) {
+  struct Tried {
+    int changes = 0, kept = 0, reverted = 0, rejected = 0;
+    double seconds = 0;
+  };
+  Grid grid{
+      .columns = {
+          {"chosen by"}, {"changes", true}, {"kept", true}, {"reverted", true}, {"rejected", true}, {"cost", true}}};
+  std::map<std::string, Tried> by_author;
+  bool proposed = false;
+  for (const v1::Iteration& iteration : report.iterations()) {
+    if (iteration.change().kind_case() == v1::Change::KIND_NOT_SET || iteration.untried()) continue;
+    proposed = proposed || IsProposed(iteration);
+    Tried& tried = by_author[iteration.author()];
+    ++tried.changes;
+    ++(iteration.verdict() == v1::KEPT       ? tried.kept
+       : iteration.verdict() == v1::REVERTED ? tried.reverted
+                                             : tried.rejected);
+    tried.seconds += SecondsOf(iteration);
+  }
+  if (!proposed) return grid;
+  for (const auto& [author, tried] : by_author) {
+    grid.rows.push_back({{author.empty() ? "-" : author},
+                         {absl::StrCat(tried.changes)},
+                         {absl::StrCat(tried.kept)},
+                         {absl::StrCat(tried.reverted)},
+                         {absl::StrCat(tried.rejected)},
+                         {SecondsText(tried.seconds)}});
+  }
+  return grid;
+}
 
-Cell FromCell(const v1::Iteration& iteration) {
-  return iteration.has_parent() ? Cell{absl::StrCat(iteration.parent())} : Cell{"-", Tone::kDim};
+// " (expedition)", and what its end was compared with.
+std::string ExpeditionText(const v1::Iteration& iteration) {
+  if (!iteration.expedition()) return "";
+  const bool compared = iteration.over_best().result() != v1::COMPARISON_RESULT_UNSPECIFIED;
+  return compared ? absl::StrCat(" (expedition, compared with ", iteration.compared_with(), ")") : " (expedition)";
 }
 
 }  // namespace
@@ -83,6 +114,7 @@ Section JourneySection(const v1::Report& report) {
       "drawn below the chart.";
   chart.words = BestSoFarText(report);
   section.blocks.push_back(std::move(chart));
+  if (Grid proposers = ProposersGrid(report); !proposers.rows.empty()) section.blocks.push_back(std::move(proposers));
   return section;
 }
 
@@ -109,7 +141,7 @@ Section PathSection(const v1::Report& report) {
     const v1::Iteration& step = *found->second;
     const char* expedition = step.expedition() ? " (expedition)" : "";
     grid.rows.push_back({NumberCell(step),
-                         {absl::StrCat(ChangeText(step.change()), expedition), Tone::kCode},
+                         ChangeCell(step, expedition),
                          {step.finding().rule().empty() ? "-" : step.finding().rule()},
                          PredictedCell(step),
                          {SpeedupText(step.speedup_over_parent())},
@@ -145,7 +177,7 @@ Section RevertedSection(const v1::Report& report) {
     if (more) break;
     grid.rows.push_back({NumberCell(*at),
                          FromCell(*at),
-                         {ChangeText(at->change()), Tone::kCode},
+                         ChangeCell(*at, ExpeditionText(*at)),
                          {VerdictWord(at->verdict()), VerdictTone(at->verdict())},
                          {SpeedupText(at->speedup_over_parent())},
                          PredictedCell(*at),

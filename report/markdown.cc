@@ -42,7 +42,10 @@ class MarkdownWriter {
     page += "\n";
     for (const std::vector<Cell>& row : grid.rows) {
       page += "|";
-      for (const Cell& cell : row) absl::StrAppend(&page, " ", EscapeMarkdown(cell.text), " |");
+      for (const Cell& cell : row) {
+        const std::string under = cell.under.empty() ? "" : absl::StrCat(" (", cell.under, ")");
+        absl::StrAppend(&page, " ", EscapeMarkdown(cell.text + under), " |");
+      }
       page += "\n";
     }
     page += "\n";
@@ -58,6 +61,8 @@ class MarkdownWriter {
   void operator()(const Chart& chart) {
     if (!chart.words.empty()) (*this)(Paragraph{chart.words});
   }
+
+  void operator()(const Diff&) {}
 
   std::string page;
 };

@@ -13,6 +13,8 @@ Section RooflineSection(const v1::Report& report);
 Section SpeedOfLightSection(const v1::Report& report);
 Section BeforeAfterSection(const v1::Report& report);
 Section RevertedSection(const v1::Report& report);
+// Without blocks where nothing was edited.
+Section EditsSection(const v1::Report& report);
 Section SizesSection(const v1::Report& report);
 Section StagesSection(const v1::Report& report);
 Section CostSection(const v1::Report& report);

@@ -1,5 +1,8 @@
 #include "agent/drive/driven_features.h"
 
+#include <utility>
+
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/time/clock.h"
@@ -73,8 +76,10 @@ McpToolResult DrivenFeatures::Propose(const Json& arguments, const McpCall& call
                                                      " proposals are used up: summarise what you found, and stop")}});
     return refused;
   }
+  // Also where it throws: nobody would ever judge what was not proposed.
+  absl::Cleanup undo = [this] { ledger_.Unpropose(author_); };
   McpToolResult result = pawl_.CallTool("propose", arguments, call);
-  if (result.failed) ledger_.Unpropose(author_);
+  if (!result.failed) std::move(undo).Cancel();
   return result;
 }
 

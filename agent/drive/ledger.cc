@@ -87,8 +87,16 @@ void AgentLedger::Take(const v1::Event& event) {
     without_keep_ = kept ? 0 : without_keep_ + 1;
     too_many_without_keep_ |= limits_.without_keep > 0 && without_keep_ >= limits_.without_keep;
   };
+  if (event.has_proposed()) proposed_[event.proposed().number()] = event.proposed().author();
+  const auto proposed = proposed_.find(event.planned().proposal());
+  if (event.planned().proposal() > 0 && proposed != proposed_.end() && event.planned().author() != proposed->second) {
+    taken_[event.planned().iteration()] = proposed->second;
+  }
   if (event.has_dropped()) count(event.dropped().author(), false);
-  for (const v1::Iteration& settled : verdicts_.Take(event)) count(settled.author(), settled.verdict() == v1::KEPT);
+  for (const v1::Iteration& settled : verdicts_.Take(event)) {
+    const auto taken = taken_.find(settled.number());
+    count(taken == taken_.end() ? settled.author() : taken->second, settled.verdict() == v1::KEPT);
+  }
 }
 
 std::optional<AgentStop> AgentLedger::Stop(Time now) const {

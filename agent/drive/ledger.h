@@ -84,6 +84,9 @@ class AgentLedger {
   std::map<std::string, Account> accounts_ ABSL_GUARDED_BY(mutex_);
   double gpu_seconds_ ABSL_GUARDED_BY(mutex_) = 0;
   SettledVerdicts verdicts_ ABSL_GUARDED_BY(mutex_);
+  // Pawl may choose by itself what an agent proposed.
+  std::map<int, std::string> proposed_ ABSL_GUARDED_BY(mutex_);  // authors by the number of the proposal
+  std::map<int, std::string> taken_ ABSL_GUARDED_BY(mutex_);     // and by the iteration that is it
   int without_keep_ ABSL_GUARDED_BY(mutex_) = 0;
   bool too_many_without_keep_ ABSL_GUARDED_BY(mutex_) = false;  // at any time: a keep after it does not undo it
   bool ended_ ABSL_GUARDED_BY(mutex_) = false;

@@ -65,12 +65,13 @@ std::optional<McpHttpReply> HeaderMistake(const McpHttpRequest& request, const R
 class CallStream final : public McpHttpStream {
  public:
   // `answer` runs until it has the reply, or until it finds itself cancelled.
-  using Answer = std::function<McpAnswer(const std::function<void(const Json&)>& notify)>;
+  using Answer = std::function<McpAnswer(const Cancellation&, const std::function<void(const Json&)>& notify)>;
 
   CallStream(std::shared_ptr<Cancellation> cancellation, Answer answer, std::function<void()> done)
       : cancellation_(std::move(cancellation)), done_(std::move(done)) {
     thread_ = std::thread([this, answer = std::move(answer)] {
-      const McpAnswer reply = answer([this](const Json& notification) { Put(notification, /*last=*/false); });
+      const McpAnswer reply =
+          answer(*cancellation_, [this](const Json& notification) { Put(notification, /*last=*/false); });
       Put(reply.message, /*last=*/true);
     });
   }
@@ -213,12 +214,12 @@ McpHttpReply McpHttp::Run(const McpHttpRequest& request, const RpcMessage& messa
     if (session != nullptr) session->End(id);
     --*running;
   };
-  const auto answer = [this, message, era, session, cancellation,
-                       caller = request.caller](const std::function<void(const Json&)>& notify) {
+  const auto answer = [this, message, era, session, caller = request.caller](
+                          const Cancellation& cancelled, const std::function<void(const Json&)>& notify) {
     McpServer::Surroundings around;
     around.caller = caller;
     around.session = session.get();
-    around.cancellation = cancellation.get();
+    around.cancellation = &cancelled;
     around.notify = notify;
     return server_.Answer(message, era, around);
   };
@@ -233,7 +234,9 @@ McpHttpReply McpHttp::Run(const McpHttpRequest& request, const RpcMessage& messa
     reply.stream = std::make_unique<CallStream>(cancellation, answer, done);
     return reply;
   }
-  const McpAnswer answered = answer(nullptr);
+  const Cancellation cancelled_or_left(
+      [&] { return cancellation->cancelled() || (request.left != nullptr && request.left()); });
+  const McpAnswer answered = answer(cancelled_or_left, nullptr);
   done();
   reply.status = answered.http_status;
   reply.body = JsonText(answered.message);

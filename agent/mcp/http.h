@@ -18,7 +18,8 @@ struct McpHttpRequest {
   std::function<std::string(const std::string&)> header;  // by its name in lower case; empty: none
   std::string body;
   McpCaller caller;
-  std::string owner;  // stands for the caller's credentials
+  std::string owner;           // stands for the caller's credentials
+  std::function<bool()> left;  // whether the client has; null: not known
 };
 
 // A reply that goes on. For one thread. Ends the call with its destructor.
@@ -37,8 +38,8 @@ struct McpHttpReply {
 };
 
 // MCP over streamable HTTP, for both eras. A POST holds one message. A call that takes long, or that wants to know
-// about progress, is answered by a stream; a client that leaves it cancels the call. There is no stream for GET: the
-// server has nothing to say by itself. Thread-safe; the server must outlive it and its streams.
+// about progress, is answered by a stream where the client takes one. A client that leaves cancels the call. There is
+// no stream for GET: the server has nothing to say by itself. Thread-safe; the server must outlive it and its streams.
 class McpHttp {
  public:
   explicit McpHttp(const McpServer& server) : server_(server) {}

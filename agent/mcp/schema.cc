@@ -1,5 +1,6 @@
 #include "agent/mcp/schema.h"
 
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
@@ -11,16 +12,20 @@
 namespace pawl {
 namespace {
 
+// Written as a float, and so small that no other number is written the same.
+bool IsWholeFloat(const Json& value) {
+  if (!value.is_number_float()) return false;
+  const double number = value.get<double>();
+  return std::trunc(number) == number && std::abs(number) <= 9007199254740992.0;
+}
+
 bool IsOfType(const Json& value, const std::string& type) {
   if (type == "object") return value.is_object();
   if (type == "array") return value.is_array();
   if (type == "string") return value.is_string();
   if (type == "boolean") return value.is_boolean();
   if (type == "number") return value.is_number();
-  if (type == "integer") {
-    return value.is_number_integer() ||
-           (value.is_number_float() && std::trunc(value.get<double>()) == value.get<double>());
-  }
+  if (type == "integer") return value.is_number_integer() || IsWholeFloat(value);
   return type == "null" && value.is_null();
 }
 
@@ -29,11 +34,16 @@ std::string At(const std::string& path, const std::string& mistake) {
 }
 
 // One type or several.
-std::string TypeMistake(const Json& value, const Json& types) {
+std::vector<std::string> TypesIn(const Json& types) {
   std::vector<std::string> known;
-  for (const Json& type : types.is_array() ? types : Json::array({types})) {
-    known.push_back(type.get<std::string>());
-    if (IsOfType(value, known.back())) return "";
+  for (const Json& type : types.is_array() ? types : Json::array({types})) known.push_back(type.get<std::string>());
+  return known;
+}
+
+std::string TypeMistake(const Json& value, const Json& types) {
+  const std::vector<std::string> known = TypesIn(types);
+  for (const std::string& type : known) {
+    if (IsOfType(value, type)) return "";
   }
   return absl::StrCat("expected ", absl::StrJoin(known, " or "), ", got ", value.type_name());
 }
@@ -123,7 +133,12 @@ Json WithTypesOf(Json arguments, const Json& schema) {
   for (const auto& [name, property] : properties->items()) {
     const auto given = arguments.find(name);
     if (given == arguments.end()) continue;
-    const std::string type = TextAt(property, "type");
+    const Json* known = JsonAt(property, "type");
+    const std::vector<std::string> types = known == nullptr ? std::vector<std::string>() : TypesIn(*known);
+    const bool whole = std::any_of(types.begin(), types.end(),
+                                   [](const std::string& type) { return type == "integer" || type == "string"; });
+    if (whole && IsWholeFloat(*given)) *given = static_cast<int64_t>(given->get<double>());
+    const std::string type = types.size() == 1 ? types[0] : "";
     int64_t number = 0;
     if (type == "string" && given->is_number_integer()) {
       *given = JsonText(*given);

@@ -12,7 +12,8 @@ namespace pawl {
 std::string SchemaMistake(const Json& value, const Json& schema);
 
 // The arguments with whole numbers written as texts, and texts of whole numbers as numbers, where the schema's
-// properties ask for the other: models and shells mix them up ("campaign": 7).
+// properties ask for the other: models and shells mix them up ("campaign": 7). A whole number written as a float (8.0)
+// becomes an integer wherever one is asked for.
 Json WithTypesOf(Json arguments, const Json& schema);
 
 }  // namespace pawl

@@ -44,7 +44,9 @@ std::string ProposalDigest(const std::string& author, const v1::Change& change) 
 
 bool IsSameChange(const v1::Change& proposed, const v1::Change& other) {
   if (proposed.kind_case() != other.kind_case()) return false;
-  if (proposed.has_source()) return proposed.source().name() == other.source().name();
+  if (proposed.has_source()) {
+    return proposed.source().name() == other.source().name() && proposed.source().patch() == other.source().patch();
+  }
   return proposed.variable() == other.variable() && proposed.to() == other.to();
 }
 

@@ -22,7 +22,7 @@ absl::StatusOr<ProposalName> ReadProposalName(const std::string& name);
 // Of an author's proposal.
 std::string ProposalDigest(const std::string& author, const v1::Change& change);
 
-// Whether a trial, or a dropped proposal, is of this change: the orchestrator may complete it.
+// Whether a trial, or a dropped proposal, is of this change: the orchestrator may add what a value was before.
 bool IsSameChange(const v1::Change& proposed, const v1::Change& other);
 
 }  // namespace pawl

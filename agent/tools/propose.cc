@@ -44,7 +44,7 @@ absl::StatusOr<v1::Change> ReadProposedChange(const ToolContext& context, const 
     if (value.is_number_integer()) {
       change.set_to(value.get<int>());
     } else {
-      const std::string word = value.is_string() ? value.get<std::string>() : value.get<bool>() ? "true" : "false";
+      const std::string word = value.is_string() ? value.get<std::string>() : JsonText(value);
       absl::StatusOr<int> number = ValueOfWord(context, campaign, change.variable(), word);
       if (!number.ok()) return number.status();
       change.set_to(*number);

@@ -31,8 +31,8 @@ class ProposalTrail {
       found_ = event.proposed();
     }
     if (!found_) return;
-    if (event.has_dropped() && IsOf(event.dropped().author(), event.dropped().change())) dropped_ = event.dropped();
-    if (event.has_planned() && !iteration_ && IsOf(event.planned().author(), event.planned().change())) {
+    if (event.has_dropped() && IsOfIt(event.dropped())) dropped_ = event.dropped();
+    if (event.has_planned() && !iteration_ && IsOfIt(event.planned())) {
       iteration_ = event.planned().iteration();
       if (!event.planned().bundle_hash().empty()) start_ = event.planned().trial();
     }
@@ -68,8 +68,11 @@ class ProposalTrail {
   }
 
  private:
-  bool IsOf(const std::string& author, const v1::Change& change) const {
-    return author == found_->author() && IsSameChange(found_->change(), change);
+  // A trial, or a proposal that was dropped. Events of version 0.1.0 have no numbers.
+  template <typename Event>
+  bool IsOfIt(const Event& event) const {
+    if (found_->number() > 0) return event.proposal() == found_->number();
+    return event.author() == found_->author() && IsSameChange(found_->change(), event.change());
   }
 
   const ProposalName name_;

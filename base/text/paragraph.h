@@ -15,6 +15,9 @@ std::string Cut(std::string_view text, int width);
 // Line breaks become spaces, other control characters question marks: a compiler's message must not move the cursor.
 std::string OneLine(std::string_view text);
 
+// Line breaks and tabs stay, other control characters become question marks: for texts that have lines of their own.
+std::string WithoutControls(std::string_view text);
+
 // A head ("  finding    ") and a text, broken at spaces so that no line is longer than `width` cells; later lines begin
 // below the text's beginning. A word that is longer than a line stays whole. 0: nothing is broken.
 std::string Paragraph(std::string_view head, std::string_view text, int width);

@@ -125,10 +125,8 @@ absl::Status PrintSources(const DiffFlags& flags, const v1::Iteration& a, const 
   if (!first.ok()) return first.status();
   absl::StatusOr<SourceFiles> second = FilesOf(*campaigns, *bundle, b);
   if (!second.ok()) return second.status();
-  for (size_t i = 0; i < first->size() && i < second->size(); ++i) {
-    std::fputs(UnifiedDiff((*first)[i].first, (*first)[i].second, (*second)[i].second).c_str(), stdout);
-  }
-  return absl::OkStatus();
+  if (PrintText(DiffOfFiles(*first, *second))) return absl::OkStatus();
+  return absl::UnavailableError("can't write to standard output: is the disk full?");
 }
 
 absl::StatusOr<int> DiffIterations(const DiffFlags& flags, const std::string& first, const std::string& second,

@@ -10,6 +10,7 @@
 #include "cli/connect/flags.h"
 #include "cli/output/files.h"
 #include "cli/text/json_line.h"
+#include "cli/text/layout.h"
 
 namespace pawl {
 namespace {
@@ -45,8 +46,7 @@ absl::StatusOr<int> Report(const ReportFlags& flags, Connection& connection) {
   const std::string text = flags.format == "json" ? JsonLine(response->report()) + "\n" : response->page();
   const std::string output = OutputOf(flags);
   if (output == kStandardOutput) {
-    const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
-    if (!written) return absl::UnavailableError("can't write to standard output: is the disk full?");
+    if (!PrintText(text)) return absl::UnavailableError("can't write to standard output: is the disk full?");
     return kDone;
   }
   if (absl::Status status = WriteTextFile(output, text); !status.ok()) return status;

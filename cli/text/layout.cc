@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <utility>
 
@@ -132,6 +133,11 @@ std::string Colored(std::string_view text, std::string_view word, bool color) {
   const char* escape = color ? ColorOf(word) : "";
   return *escape == '\0' ? std::string(text)
                          : absl::StrCat(escape, absl::string_view(text.data(), text.size()), kNoColor);
+}
+
+bool PrintText(std::string_view text) {
+  const std::string shown = isatty(STDOUT_FILENO) ? WithoutControls(text) : std::string(text);
+  return std::fwrite(shown.data(), 1, shown.size(), stdout) == shown.size() && std::fflush(stdout) == 0;
 }
 
 int TerminalWidth(int fd) {

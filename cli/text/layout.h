@@ -54,6 +54,10 @@ bool TakesColor(int fd);
 // The text in the colour of a verdict's or state's word; as it is where `color` is false or the word has none.
 std::string Colored(std::string_view text, std::string_view word, bool color);
 
+// Other people's text on standard output: on a terminal without control characters, elsewhere as it is. False: it can't
+// be written.
+bool PrintText(std::string_view text);
+
 // Of the terminal that a stream goes to; 0: it is none.
 int TerminalWidth(int fd);
 

@@ -229,8 +229,11 @@ absl::Status CheckEditable(const v1::Bundle& bundle, const std::string& patch) {
 }
 
 // A source that begins as the text of several files does would be read as such.
-absl::Status CheckBeginning(const SourceFiles& files) {
+absl::Status CheckTexts(const SourceFiles& files) {
   for (const auto& [path, text] : files) {
+    if (const std::string problem = SourceTextProblem(text); !problem.empty()) {
+      return absl::InvalidArgumentError(absl::StrCat(path, ": ", problem));
+    }
     if (!absl::StartsWith(text, kOpen)) continue;
     return absl::InvalidArgumentError(
         absl::StrCat(path, " would begin with \"", kOpen, "\", which Pawl puts between files: begin it otherwise"));
@@ -240,14 +243,13 @@ absl::Status CheckBeginning(const SourceFiles& files) {
 
 // The first implementation of a contract alone.
 absl::StatusOr<ImplementationState> Started(const v1::Bundle& contract, const std::string& patch) {
-  std::set<std::string> taken;
-  for (const auto& [path, text] : ContractFiles(contract)) taken.insert(path);
+  const std::set<std::string> taken = ContractPaths(contract);
   const std::string before = ImplementationToml(contract);
   SourceFiles files = {{kKernelToml, before}};
   if (absl::Status status = ApplyPatchThatAdds(patch, taken, &files); !status.ok()) return status;
   const std::string toml = std::move(files[0].second);
   files.erase(files.begin());
-  if (absl::Status status = CheckBeginning(files); !status.ok()) return status;
+  if (absl::Status status = CheckTexts(files); !status.ok()) return status;
   if (toml == before) {
     return absl::InvalidArgumentError(
         "the patch leaves kernel.toml as it is: a start states source and [[launch]] there");
@@ -304,8 +306,8 @@ absl::StatusOr<ImplementationState> PatchImplementation(const v1::Bundle& bundle
   if (!state.ok()) return state.status();
   const SourceFiles before = EditableFilesOf(*state, parent.variant);
   SourceFiles after = before;
-  if (absl::Status status = ApplyPatch(patch, &after); !status.ok()) return status;
-  if (absl::Status status = CheckBeginning(after); !status.ok()) return status;
+  if (absl::Status status = ApplyPatch(patch, &after, ContractPaths(bundle)); !status.ok()) return status;
+  if (absl::Status status = CheckTexts(after); !status.ok()) return status;
   return Edited(bundle, *state, parent.variant, before, after);
 }
 
@@ -318,10 +320,10 @@ absl::StatusOr<ImplementationState> RebaseImplementation(const v1::Bundle& bundl
   if (!state.ok()) return state.status();
   const SourceFiles before = EditableFilesOf(*state, parent.variant);
   SourceFiles after = before;
-  if (absl::Status status = RebasePatch(patch, EditableFilesOf(*base, earlier.variant), &after); !status.ok()) {
-    return status;
-  }
-  if (absl::Status status = CheckBeginning(after); !status.ok()) return status;
+  const absl::Status rebased =
+      RebasePatch(patch, EditableFilesOf(*base, earlier.variant), &after, ContractPaths(bundle));
+  if (!rebased.ok()) return rebased;
+  if (absl::Status status = CheckTexts(after); !status.ok()) return status;
   return Edited(bundle, *state, parent.variant, before, after);
 }
 

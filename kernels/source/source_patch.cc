@@ -65,17 +65,31 @@ bool ReadHunkHead(const std::string& line, Hunk* hunk, int64_t* old_count, int64
   return ReadRange(parts[1].substr(1), &hunk->line, old_count) && ReadRange(parts[2].substr(1), &new_line, new_count);
 }
 
-// The file that "--- a/attention.cu\t2026-11-15" names.
-std::string NamedFile(const std::string& line) {
-  std::string name = line.substr(4, line.find_first_of("\t\r\n", 4) - 4);
-  for (const char* prefix : {"a/", "b/"}) {
-    if (absl::StartsWith(name, prefix)) name = name.substr(2);
+constexpr char kNothing[] = "/dev/null";
+
+// The file that "--- attention.cu\t2026-11-15" names.
+std::string NameIn(const std::string& line) { return line.substr(4, line.find_first_of("\t\r\n", 4) - 4); }
+
+// Before and after: of the line "--- a/attention.cu" and the next one, without git's a/ and b/.
+struct NamedFiles {
+  std::string before, after;
+};
+
+NamedFiles NamedAt(const std::vector<std::string>& lines, size_t at) {
+  NamedFiles names = {NameIn(lines[at]), NameIn(lines[at + 1])};
+  const bool from_git = (names.before == kNothing || absl::StartsWith(names.before, "a/")) &&
+                        (names.after == kNothing || absl::StartsWith(names.after, "b/"));
+  for (std::string* name : {&names.before, &names.after}) {
+    if (from_git && *name != kNothing) *name = name->substr(2);
   }
-  return name;
+  return names;
 }
 
-bool Names(const std::string& name, const std::string& path) {
-  return name == path || absl::EndsWith(name, absl::StrCat("/", path)) || absl::EndsWith(path, absl::StrCat("/", name));
+// How much of a path a name says: one may lack folders that the other has. 0: it names another file.
+size_t Agreement(const std::string& name, const std::string& path) {
+  if (name == path) return std::string::npos;
+  const bool same = absl::EndsWith(name, absl::StrCat("/", path)) || absl::EndsWith(path, absl::StrCat("/", name));
+  return same ? std::min(name.size(), path.size()) : 0;
 }
 
 absl::Status Wrong(size_t line, const std::string& what) {
@@ -120,31 +134,95 @@ absl::StatusOr<Hunk> ReadHunk(const std::vector<std::string>& lines, size_t* at)
 struct FilePatch {
   size_t file = 0;  // of those that may be edited
   std::vector<Hunk> hunks;
+  size_t head = 0;  // its line in the patch
 };
 
-// The file that both lines name: "--- a/x.cu" and "+++ b/x.cu".
-absl::StatusOr<size_t> EditedFile(const std::vector<std::string>& lines, size_t at, const SourceFiles& files) {
-  size_t found = files.size();
-  for (const std::string& name : {NamedFile(lines[at]), NamedFile(lines[at + 1])}) {
-    const auto file = std::find_if(files.begin(), files.end(), [&](const auto& one) { return Names(name, one.first); });
-    if (file == files.end()) {
-      std::vector<std::string> paths;
-      for (const auto& [path, text] : files) paths.push_back(path);
-      return Wrong(at, absl::StrCat("it edits ", name, "; only ", absl::StrJoin(paths, ", "), " can be edited"));
+// What tools write beside hunks, and no edit may do. Nothing of a patch is left out without a word.
+struct NoEdit {
+  const char *begins, *has;  // of the line
+  bool of_git;               // only in a part that git wrote: elsewhere it may be anybody's sentence
+  const char* why;
+};
+constexpr NoEdit kNoEdits[] = {
+    {"GIT binary patch", "", false, "it has a binary part: an edit is text"},
+    {"Binary files ", " differ", false, "it has a binary part: an edit is text"},
+    {"Only in ", ": ", false, "it lacks the text of a file: make the patch with diff -ruN"},
+    {"rename from ", "", true, "it renames a file, which no edit may"},
+    {"copy from ", "", true, "it copies a file, which no edit may"},
+    {"deleted file mode ", "", true, "it removes a file, which no edit may"},
+    {"old mode ", "", true, "it changes the mode of a file, which no edit may: leave out this line and the next"},
+};
+
+// The lines of a patch before the first hunk of a file, where tools write what they like.
+class LinesBetween {
+ public:
+  absl::Status Take(const std::vector<std::string>& lines, size_t at) {
+    const std::string& line = lines[at];
+    if (absl::StartsWith(line, "diff ")) {
+      if (absl::Status status = End(); !status.ok()) return status;
+      git_ = absl::StartsWith(line, "diff --git ");
     }
-    const auto exact = std::find_if(files.begin(), files.end(), [&](const auto& one) { return one.first == name; });
-    const size_t place = static_cast<size_t>((exact == files.end() ? file : exact) - files.begin());
-    if (found != files.size() && found != place) return Wrong(at, "it renames a file, which no edit may");
-    found = place;
+    for (const NoEdit& no : kNoEdits) {
+      const bool is = absl::StartsWith(line, no.begins) && absl::StrContains(line, no.has) && (git_ || !no.of_git);
+      if (is) return Wrong(at, no.why);
+    }
+    if (git_ && absl::StartsWith(line, "new file mode ")) new_file_ = at;
+    return absl::OkStatus();
   }
-  return found;
+  // Also at the patch's end: git writes no hunk of an empty file.
+  absl::Status End() const { return new_file_ ? Wrong(*new_file_, "it makes an empty file") : absl::OkStatus(); }
+  // The two lines that name a file.
+  void Head() { new_file_.reset(); }
+
+ private:
+  bool git_ = false;
+  std::optional<size_t> new_file_;  // its line, until the file is named
+};
+
+constexpr char kOfContract[] = " belongs to the contract, which no edit may change";
+
+// The file whose path agrees most with the name: v2/util.cuh rather than util.cuh with old/v2/util.cuh.
+absl::StatusOr<size_t> FileNamed(const std::string& name, size_t at, const SourceFiles& files,
+                                 const std::set<std::string>& taken) {
+  size_t most = 1, place = 0;
+  std::vector<std::string> paths, fitting;
+  for (size_t i = 0; i < files.size(); ++i) {
+    paths.push_back(files[i].first);
+    const size_t agreement = Agreement(name, files[i].first);
+    if (agreement < most) continue;
+    if (agreement > most) fitting.clear();
+    fitting.push_back(files[i].first);
+    most = agreement;
+    place = i;
+  }
+  if (fitting.empty()) {
+    return Wrong(at, absl::StrCat("it edits ", name, "; only ", absl::StrJoin(paths, ", "), " can be edited"));
+  }
+  if (fitting.size() > 1) {
+    return Wrong(at, absl::StrCat("it edits ", name, ", which may be ", absl::StrJoin(fitting, " or "),
+                                  ": write the whole path"));
+  }
+  for (const std::string& path : taken) {
+    if (Agreement(name, path) > most) return Wrong(at, absl::StrCat(path, kOfContract));
+  }
+  return place;
+}
+
+// The file that both lines name: "--- a/x.cu" and "+++ b/x.cu".
+absl::StatusOr<size_t> EditedFile(const std::vector<std::string>& lines, size_t at, const SourceFiles& files,
+                                  const std::set<std::string>& taken) {
+  const NamedFiles names = NamedAt(lines, at);
+  const absl::StatusOr<size_t> before = FileNamed(names.before, at, files, taken);
+  if (!before.ok()) return before.status();
+  const absl::StatusOr<size_t> after = FileNamed(names.after, at, files, taken);
+  if (!after.ok()) return after.status();
+  if (*before != *after) return Wrong(at, "it renames a file, which no edit may");
+  return *after;
 }
 
 bool IsFileHead(const std::vector<std::string>& lines, size_t at) {
   return at + 1 < lines.size() && absl::StartsWith(lines[at], "--- ") && absl::StartsWith(lines[at + 1], "+++ ");
 }
-
-constexpr char kNothing[] = "/dev/null";
 
 // Files that a patch makes of nothing are put behind `files`, empty, and the two lines before their hunks name them as
 // `files` then does.
@@ -152,15 +230,15 @@ absl::Status AddNewFiles(const std::set<std::string>& taken, std::vector<std::st
   const std::string& first = (*files)[0].first;
   std::string folder;  // in which the patch has the first file
   for (size_t at = 0; at < lines->size(); ++at) {
-    const std::string name = IsFileHead(*lines, at) ? NamedFile((*lines)[at + 1]) : "";
+    const std::string name = IsFileHead(*lines, at) ? NamedAt(*lines, at).after : "";
     if (absl::EndsWith(name, absl::StrCat("/", first))) folder = name.substr(0, name.size() - first.size());
   }
   for (size_t at = 0; at < lines->size(); ++at) {
     if (!IsFileHead(*lines, at)) continue;
-    const std::string before = NamedFile((*lines)[at]), name = NamedFile((*lines)[at + 1]);
+    const auto [before, name] = NamedAt(*lines, at);
     const std::string path(absl::StripPrefix(name == kNothing ? before : name, folder));
     if (taken.contains(path)) {
-      return Wrong(at, absl::StrCat(path, " belongs to the contract, which no edit may change"));
+      return Wrong(at, absl::StrCat(path, kOfContract));
     }
     const bool of_nothing = at + 2 < lines->size() && absl::StartsWith((*lines)[at + 2], "@@ -0,0 ");
     if (name == kNothing || !of_nothing) continue;
@@ -172,12 +250,14 @@ absl::Status AddNewFiles(const std::set<std::string>& taken, std::vector<std::st
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::vector<FilePatch>> ReadPatch(const std::vector<std::string>& lines, const SourceFiles& files) {
+absl::StatusOr<std::vector<FilePatch>> ReadPatch(const std::vector<std::string>& lines, const SourceFiles& files,
+                                                 const std::set<std::string>& taken) {
   std::vector<FilePatch> parts;
-  bool between = true;  // before a file's first hunk, where tools write what they like
+  bool between = true;
+  LinesBetween between_lines;
   for (size_t at = 0; at < lines.size();) {
     if (IsFileHead(lines, at)) {
-      absl::StatusOr<size_t> file = EditedFile(lines, at, files);
+      absl::StatusOr<size_t> file = EditedFile(lines, at, files, taken);
       if (!file.ok()) return file.status();
       for (const FilePatch& part : parts) {
         if (part.file == *file) {
@@ -185,7 +265,8 @@ absl::StatusOr<std::vector<FilePatch>> ReadPatch(const std::vector<std::string>&
                                              : absl::StrCat("it edits ", files[*file].first, " twice"));
         }
       }
-      parts.push_back({*file, {}});
+      parts.push_back({*file, {}, at});
+      between_lines.Head();
       between = true;
       at += 2;
     } else if (absl::StartsWith(lines[at], "@@")) {
@@ -194,10 +275,9 @@ absl::StatusOr<std::vector<FilePatch>> ReadPatch(const std::vector<std::string>&
       if (parts.empty()) parts.emplace_back();
       parts.back().hunks.push_back(*std::move(hunk));
       between = false;
-    } else if (between) {
-      ++at;
-    } else if (absl::StartsWith(lines[at], "diff ")) {
-      if (files.size() == 1) return Wrong(at, "it edits more than one file");
+    } else if (between || absl::StartsWith(lines[at], "diff ")) {
+      if (!between && files.size() == 1) return Wrong(at, "it edits more than one file");
+      if (absl::Status status = between_lines.Take(lines, at); !status.ok()) return status;
       between = true;
       ++at;
     } else if (lines[at].find_first_not_of(" \r\n") == std::string::npos || absl::StartsWith(lines[at], "-- ")) {
@@ -206,8 +286,13 @@ absl::StatusOr<std::vector<FilePatch>> ReadPatch(const std::vector<std::string>&
       return Wrong(at, absl::StrCat("expected the next hunk, got ", Shown(lines[at])));
     }
   }
-  std::erase_if(parts, [](const FilePatch& part) { return part.hunks.empty(); });
-  if (parts.empty()) return absl::InvalidArgumentError("the patch has no hunk: expected a unified diff (diff -u)");
+  if (absl::Status status = between_lines.End(); !status.ok()) return status;
+  const auto is_empty = [](const FilePatch& part) { return part.hunks.empty(); };
+  if (std::all_of(parts.begin(), parts.end(), is_empty)) {
+    return absl::InvalidArgumentError("the patch has no hunk: expected a unified diff (diff -u)");
+  }
+  const auto empty = std::find_if(parts.begin(), parts.end(), is_empty);
+  if (empty != parts.end()) return Wrong(empty->head, absl::StrCat("it has no hunk of ", files[empty->file].first));
   return parts;
 }
 
@@ -538,6 +623,32 @@ std::string NewFileDiff(const std::string& path, const std::string& text) {
                       diff.substr(diff.find("+++ ")));
 }
 
+namespace {
+
+std::string RemovedFileDiff(const std::string& path, const std::string& text) {
+  const std::string diff = UnifiedDiff(path, text, "");
+  if (diff.empty()) return diff;
+  return absl::StrCat("diff --git a/", path, " b/", path, "\ndeleted file mode 100644\n--- a/", path,
+                      "\n+++ /dev/null\n", diff.substr(diff.find("@@ ")));
+}
+
+}  // namespace
+
+std::string DiffOfFiles(const SourceFiles& from, const SourceFiles& to) {
+  const auto find = [](const SourceFiles& files, const std::string& path) {
+    return std::find_if(files.begin(), files.end(), [&](const auto& file) { return file.first == path; });
+  };
+  std::string diff;
+  for (const auto& [path, text] : from) {
+    const auto after = find(to, path);
+    diff += after == to.end() ? RemovedFileDiff(path, text) : UnifiedDiff(path, text, after->second);
+  }
+  for (const auto& [path, text] : to) {
+    if (find(from, path) == from.end()) diff += NewFileDiff(path, text);
+  }
+  return diff;
+}
+
 absl::StatusOr<std::string> ApplyPatch(const std::string& source, const std::string& patch, const std::string& path) {
   SourceFiles files = {{path, source}};
   if (absl::Status status = ApplyPatch(patch, &files); !status.ok()) return status;
@@ -546,8 +657,8 @@ absl::StatusOr<std::string> ApplyPatch(const std::string& source, const std::str
 
 namespace {
 
-absl::Status ApplyLines(const std::vector<std::string>& lines, SourceFiles* files) {
-  absl::StatusOr<std::vector<FilePatch>> parts = ReadPatch(lines, *files);
+absl::Status ApplyLines(const std::vector<std::string>& lines, const std::set<std::string>& taken, SourceFiles* files) {
+  absl::StatusOr<std::vector<FilePatch>> parts = ReadPatch(lines, *files, taken);
   if (!parts.ok()) return parts.status();
   SourceFiles patched = *files;
   for (FilePatch& part : *parts) {
@@ -562,19 +673,22 @@ absl::Status ApplyLines(const std::vector<std::string>& lines, SourceFiles* file
 
 }  // namespace
 
-absl::Status ApplyPatch(const std::string& patch, SourceFiles* files) { return ApplyLines(Lines(patch), files); }
+absl::Status ApplyPatch(const std::string& patch, SourceFiles* files, const std::set<std::string>& taken) {
+  return ApplyLines(Lines(patch), taken, files);
+}
 
 absl::Status ApplyPatchThatAdds(const std::string& patch, const std::set<std::string>& taken, SourceFiles* files) {
   std::vector<std::string> lines = Lines(patch);
   SourceFiles patched = *files;
   if (absl::Status status = AddNewFiles(taken, &lines, &patched); !status.ok()) return status;
-  if (absl::Status status = ApplyLines(lines, &patched); !status.ok()) return status;
+  if (absl::Status status = ApplyLines(lines, taken, &patched); !status.ok()) return status;
   *files = std::move(patched);
   return absl::OkStatus();
 }
 
-absl::Status RebasePatch(const std::string& patch, const SourceFiles& base, SourceFiles* files) {
-  absl::StatusOr<std::vector<FilePatch>> parts = ReadPatch(Lines(patch), base);
+absl::Status RebasePatch(const std::string& patch, const SourceFiles& base, SourceFiles* files,
+                         const std::set<std::string>& taken) {
+  absl::StatusOr<std::vector<FilePatch>> parts = ReadPatch(Lines(patch), base, taken);
   if (!parts.ok()) return parts.status();
   SourceFiles patched = *files;
   for (FilePatch& part : *parts) {

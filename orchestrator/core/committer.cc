@@ -5,11 +5,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/str_replace.h"
 #include "base/faults/fault_point.h"
 #include "base/hash/hash.h"
 #include "base/names/resource_name.h"
 #include "base/revision/revision.h"
+#include "base/text/paragraph.h"
 #include "kernels/bundle_message.h"
 #include "kernels/read/implementation.h"
 #include "kernels/variable_values.h"
@@ -125,10 +125,8 @@ bool IsEmpty(const Writes& writes) {
 
 }  // namespace
 
-// Reasons and messages are other people's, and may have more lines than one.
-std::string LogLine(const v1::Event& event, int iteration) {
-  return absl::StrReplaceAll(EventText(event, iteration), {{"\n", " "}, {"\r", " "}});
-}
+// Names, reasons and messages are other people's, and may have more lines than one.
+std::string LogLine(const v1::Event& event, int iteration) { return OneLine(EventText(event, iteration)); }
 
 void Committer::Add(Step* step, CampaignState* campaign, v1::Event event) {
   event.set_campaign(campaign->summary().name());

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -15,6 +16,7 @@ struct HttpRequest {
   std::multimap<std::string, std::string> parameters;
   std::map<std::string, std::string> headers;  // names in lower case
   std::string body;
+  std::function<bool()> left;  // whether the client has, while the reply is made; null: not known
 
   // Empty: it has none of this name, given in lower case.
   std::string Header(const std::string& name) const {

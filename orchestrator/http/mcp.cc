@@ -22,6 +22,7 @@ HttpReply HttpMcp::Answer(const HttpRequest& request) {
   asked.header = [&request](const std::string& name) { return request.Header(name); };
   asked.body = request.body;
   asked.caller.may_submit = guard_.May(request, Role::kSubmit).ok();
+  asked.left = request.left;
   asked.owner = Sha256(request.Header("authorization"));
   McpHttpReply answered = mcp_.Answer(asked);
   HttpReply reply;

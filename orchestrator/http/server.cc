@@ -81,7 +81,9 @@ class RunningHttpServer final : public HttpServer, private httplib::Server {
       const bool body = request.has_header("Content-Length") || request.has_header("Transfer-Encoding");
       if ((request.method != "GET" || !body) && current_ != nullptr) current_->Took();
       // Of a body in chunks it knows the size only now.
-      Write(request.body.size() > options_.max_body ? TooLarge() : Answer(Read(request)), response);
+      HttpRequest read = Read(request);
+      if (current_ != nullptr) read.left = [stream = current_] { return stream->left(); };
+      Write(request.body.size() > options_.max_body ? TooLarge() : Answer(read), response);
     };
     Get("[^]*", handler);
     Post("[^]*", handler);

@@ -107,6 +107,11 @@ bool HttpStream::is_writable() const {
   return left > 0 || (left < 0 && (errno == EAGAIN || errno == EWOULDBLOCK));
 }
 
+bool HttpStream::left() const {
+  pollfd one = {socket_, POLLRDHUP, 0};
+  return poll(&one, 1, 0) > 0;
+}
+
 bool HttpStream::too_large() const { return received_ > kMostReceived; }
 
 ssize_t HttpStream::read(char* to, size_t size) {

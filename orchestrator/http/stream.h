@@ -33,6 +33,8 @@ class HttpStream final : public httplib::Stream {
   // After everything. What is left of a request that was refused is taken and dropped: a connection closed on it
   // would be reset, and the peer, still sending, would never read the reply.
   void End();
+  // The peer has closed its end, or the server's was closed for reading.
+  bool left() const;
   // A reply without an end: only each piece must be taken in time.
   void GoOn() { reply_ends_ = std::chrono::steady_clock::time_point::max(); }
 

@@ -145,6 +145,7 @@ std::optional<absl::StatusOr<v1::ProposeChangeResponse>> Orchestrator::ProposePa
   event.mutable_proposed()->set_author(request.author());
   *event.mutable_proposed()->mutable_change() = std::move(asked);
   event.mutable_proposed()->set_why(request.why());
+  event.mutable_proposed()->set_number(campaign.next_proposal());
   const size_t bytes = event.proposed().ByteSizeLong() + choice->patched_source.size();
   if (absl::Status status = CheckHeldBytes(state_, options_, request.author(), static_cast<int64_t>(bytes));
       !status.ok()) {

@@ -152,6 +152,10 @@ class FakeOrchestrator::Service : public v1::CampaignService::Service {
     return Fails();
   }
   grpc::Status GetBlob(grpc::ServerContext*, const v1::GetBlobRequest* request, v1::GetBlobResponse* reply) override {
+    if (const auto blob = fake_.blobs.find(request->hash()); blob != fake_.blobs.end()) {
+      reply->set_content(blob->second);
+      return Fails();
+    }
     if (request->hash() != fake_.campaign.bundle_hash()) return Missing(request->hash());
     reply->set_content(fake_.bundle.SerializeAsString());
     return Fails();

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -29,8 +30,9 @@ class FakeOrchestrator {
   std::vector<v1::WatchCampaignResponse> events;  // what watching sends; their sequences rise
   std::vector<v1::Worker> workers;
   v1::Maintenance maintenance;
-  v1::Verification verification;  // what verifying ends with
-  v1::Bundle bundle;              // of the campaign; with the best variant, its name is the campaign's
+  v1::Verification verification;             // what verifying ends with
+  v1::Bundle bundle;                         // of the campaign; with the best variant, its name is the campaign's
+  std::map<std::string, std::string> blobs;  // others, by hash
   v1::Situation situation;
   std::vector<v1::Pattern> patterns;
   std::set<std::string> known_metrics;  // empty: any

@@ -145,6 +145,9 @@ TEST(HtmlPageTest, EscapesWhateverUsersWrote) {
   for (v1::Iteration& iteration : *report.mutable_iterations()) {
     iteration.set_reason(evil);
     iteration.mutable_change()->mutable_source()->set_name(evil);
+    iteration.mutable_change()->mutable_source()->set_patch("+" + evil + "\n-" + evil + "\n" + evil);
+    iteration.set_author(evil);
+    iteration.set_why(evil);
     iteration.mutable_finding()->set_rule(evil);
     iteration.mutable_prediction()->set_metric(evil);
     (*iteration.mutable_variant())[evil] = 1;
@@ -159,6 +162,36 @@ TEST(HtmlPageTest, EscapesWhateverUsersWrote) {
   EXPECT_THAT(page, Not(HasSubstr("\x01")));
   EXPECT_THAT(page, HasSubstr("&lt;script&gt;alert(&quot;1&quot;)&lt;/script&gt;&#39;&amp;?"));
   ExpectWellFormed(page);
+}
+
+TEST(HtmlPageTest, ShowsEditsWithAuthorReasonVerdictCostAndDiff) {
+  const std::string page = HtmlPage(EditedReport());
+  EXPECT_THAT(page, HasSubstr("<section id=\"edits\">"));
+  EXPECT_THAT(page, HasSubstr("<a href=\"#edits\">"));
+  EXPECT_THAT(page,
+              HasSubstr("<span class=\"code\">wider loads</span></td><td>codex 1</td><td>more bytes in flight</td>"
+                        "<td><span class=\"good\">kept</span></td>"));
+  EXPECT_THAT(page, HasSubstr("<details open=\"open\"><summary>iteration 1, kept: wider loads</summary>\n"
+                              "<pre class=\"difference\" tabindex=\"0\"><span>--- a/attention.cu</span>"
+                              "<span>+++ b/attention.cu</span><span class=\"dim\">@@ -1,2 +1,2 @@</span>"
+                              "<span> a&lt;b&gt;</span><del>-old</del><ins>+new</ins></pre></details>"));
+  EXPECT_THAT(page, HasSubstr("<details><summary>iteration 2, reverted: fewer registers</summary>"));
+  EXPECT_THAT(page, HasSubstr("<small class=\"under\">proposed by codex 1: more bytes in flight</small>"));
+  EXPECT_THAT(page, HasSubstr("proposed by codex 1</title>")) << "in the chart";
+  EXPECT_THAT(page, HasSubstr("<tr><td>codex 1</td><td class=\"number\">1</td><td class=\"number\">1</td>"))
+      << "who proposed what";
+  ExpectWellFormed(page);
+  EXPECT_THAT(HtmlPage(RecordedReport()), Not(HasSubstr("<section id=\"edits\">")));
+}
+
+TEST(HtmlPageTest, LeavesOutDiffsThatThePageHasNoRoomFor) {
+  v1::Report report = EditedReport();
+  report.mutable_iterations(2)->mutable_change()->mutable_source()->set_patch(std::string(1 << 20, '+'));
+  const std::string page = HtmlPage(report);
+  EXPECT_THAT(page, HasSubstr("The page has no room for 1 of the diffs."));
+  EXPECT_THAT(page, HasSubstr("<summary>iteration 1, kept"));
+  EXPECT_THAT(page, Not(HasSubstr("<summary>iteration 2, reverted")));
+  EXPECT_THAT(page, HasSubstr("<span class=\"code\">fewer registers</span>"));
 }
 
 TEST(HtmlPageTest, SaysWhatWasWrongWithAStartThatDidNotPass) {

@@ -25,6 +25,26 @@ v1::Report RecordedReport() {
   return report;
 }
 
+v1::Report EditedReport() {
+  v1::Report report = RecordedReport();
+  const auto edit = [&](int number, v1::Verdict verdict, const char* name, const char* author, const char* why) {
+    v1::Iteration& iteration = *report.mutable_iterations(number);
+    iteration.set_verdict(verdict);
+    iteration.clear_change();
+    iteration.mutable_change()->mutable_source()->set_name(name);
+    iteration.mutable_change()->mutable_source()->set_patch(
+        "--- a/attention.cu\n+++ b/attention.cu\n@@ -1,2 +1,2 @@\n a<b>\n-old\n+new\n");
+    iteration.set_author(author);
+    iteration.set_why(why);
+  };
+  edit(1, v1::KEPT, "wider loads", "codex 1", "more bytes in flight");
+  edit(2, v1::REVERTED, "fewer registers", "codex 2", "");
+  report.mutable_iterations(2)->set_expedition(true);
+  report.mutable_iterations(2)->mutable_over_best()->set_result(v1::SAME);
+  report.mutable_iterations(2)->set_compared_with(1);
+  return report;
+}
+
 v1::Report LongReport(int iterations) {
   v1::Report report = RecordedReport();
   const v1::Iteration kept = report.iterations(1);

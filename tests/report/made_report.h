@@ -9,6 +9,9 @@ namespace pawl {
 // Of a campaign on a recording, as an orchestrator gave it.
 v1::Report RecordedReport();
 
+// The same with two edits of agents, iterations 1 and 2; the second is the end of an expedition.
+v1::Report EditedReport();
+
 // With so many iterations, one in fifty kept.
 v1::Report LongReport(int iterations);
 

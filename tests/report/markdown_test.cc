@@ -45,6 +45,18 @@ TEST(MarkdownPageTest, SaysInTheSummaryWhatAPortfolioGains) {
   EXPECT_THAT(page, HasSubstr("1.220x over the start; iteration 12 at every size\n"));
 }
 
+TEST(MarkdownPageTest, ListsEditsAndMarksExpeditions) {
+  const std::string page = MarkdownPage(EditedReport());
+  EXPECT_THAT(page,
+              HasSubstr("## Edits\n\n| iteration | from | edit | proposed by | why | verdict | over parent | cost |"));
+  EXPECT_THAT(page, HasSubstr("| wider loads | codex 1 | more bytes in flight | kept |"));
+  EXPECT_THAT(page, HasSubstr("| fewer registers | codex 2 | - | reverted |"));
+  EXPECT_THAT(page, HasSubstr("| edit wider loads (proposed by codex 1: more bytes in flight) |")) << "kept changes";
+  EXPECT_THAT(page, HasSubstr("| edit fewer registers (expedition, compared with 1) (proposed by codex 2) |"));
+  EXPECT_THAT(page, Not(HasSubstr("@@"))) << "diffs are on the page";
+  EXPECT_THAT(MarkdownPage(RecordedReport()), Not(HasSubstr("## Edits")));
+}
+
 TEST(MarkdownPageTest, ShowsEachRatioWithItsOwnTimes) {
   v1::Report report = RecordedReport();
   v1::Campaign& campaign = *report.mutable_campaign();

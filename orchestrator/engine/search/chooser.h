@@ -31,6 +31,7 @@ struct Choice {
   std::string patched_source;  // of a source edit: the device code with it
   std::string author;
   std::string why;
+  int proposal = 0;  // its number, where it was proposed
 };
 
 // Picks the next change of a campaign. Pure: the same campaign gives the same choice.

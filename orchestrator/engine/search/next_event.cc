@@ -257,6 +257,7 @@ std::optional<Choice> FromProposals(const CampaignState& campaign, std::optional
     v1::ProposalDropped& event = *dropped->emplace().mutable_dropped();
     event.set_author(proposed.author());
     *event.mutable_change() = proposed.change();
+    event.set_proposal(proposed.number());
     event.set_reason(refusal.why.empty()
                          ? absl::StrCat("this variant was already tried: iteration ", refusal.tried_before)
                          : refusal.why);
@@ -264,6 +265,7 @@ std::optional<Choice> FromProposals(const CampaignState& campaign, std::optional
   }
   choice->author = proposed.author();
   choice->why = proposed.why();
+  choice->proposal = proposed.number();
   return choice;
 }
 
@@ -296,6 +298,7 @@ v1::Event PlannedStart(const CampaignState& campaign, Choice choice) {
   planned.set_patched_source(std::move(choice.patched_source));
   planned.set_author(choice.author);
   planned.set_why(choice.why);
+  planned.set_proposal(choice.proposal);
   return event;
 }
 
@@ -349,6 +352,17 @@ v1::Event PlannedEnd(const CampaignState& campaign, const v1::Iteration& end) {
   return event;
 }
 
+// The proposal of the same change that waits; 0: there is none.
+int WaitingProposal(const CampaignState& campaign, const v1::Change& change) {
+  for (const CampaignState::Proposal& waiting : campaign.proposals()) {
+    const v1::Change& proposed = waiting.proposed.change();
+    const bool same = change.kind_case() == v1::Change::kVariable && proposed.kind_case() == change.kind_case() &&
+                      proposed.variable() == change.variable() && proposed.to() == change.to();
+    if (same) return waiting.proposed.number();
+  }
+  return 0;
+}
+
 v1::Event PlannedChoice(const CampaignState& campaign, Choice choice) {
   v1::Event event = Planned(campaign, v1::TRIAL_PURPOSE_ITERATION, campaign.next_iteration());
   v1::TrialPlanned& planned = *event.mutable_planned();
@@ -370,6 +384,7 @@ v1::Event PlannedChoice(const CampaignState& campaign, Choice choice) {
   planned.set_patched_source(std::move(choice.patched_source));
   planned.set_author(choice.author);
   planned.set_why(choice.why);
+  planned.set_proposal(choice.proposal > 0 ? choice.proposal : WaitingProposal(campaign, planned.change()));
   return event;
 }
 

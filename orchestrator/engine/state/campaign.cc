@@ -127,10 +127,11 @@ void CampaignState::Apply(const v1::Event& event) {
       proposals_.clear();
       break;
     case v1::Event::kProposed:
+      ++next_proposal_;
       proposals_.push_back({.proposed = event.proposed(), .at = at});
       break;
     case v1::Event::kDropped:
-      DropProposal(event.dropped().change());
+      DropProposal(event.dropped().change(), event.dropped().proposal());
       break;
     case v1::Event::kLeg:
       *summary_.add_legs() = event.leg().leg();
@@ -170,8 +171,9 @@ void CampaignState::CountRunning() {
       })));
 }
 
-void CampaignState::DropProposal(const v1::Change& change) {
+void CampaignState::DropProposal(const v1::Change& change, int number) {
   std::erase_if(proposals_, [&](const Proposal& proposal) {
+    if (number > 0 && proposal.proposed.number() == number) return true;
     const v1::Change& proposed = proposal.proposed.change();
     return proposed.kind_case() == change.kind_case() && proposed.variable() == change.variable() &&
            proposed.to() == change.to() && proposed.source().patch() == change.source().patch();
@@ -196,7 +198,7 @@ void CampaignState::ApplyPlanned(const v1::TrialPlanned& planned, const Moment& 
   }
   source_ids_[planned.iteration()] = source;
   tried_.insert({source, VariantText(planned.variant())});
-  DropProposal(planned.change());  // it is being tried, no matter who proposed it
+  DropProposal(planned.change(), planned.proposal());  // it is being tried, no matter who proposed it
 }
 
 int CampaignState::open_iterations() const {

@@ -255,6 +255,7 @@ class CampaignState {
     mutable PatchedBest patched;
   };
   const std::deque<Proposal>& proposals() const { return proposals_; }
+  int next_proposal() const { return next_proposal_; }
 
   int next_trial() const { return next_trial_; }
   int next_iteration() const { return next_iteration_; }
@@ -319,7 +320,8 @@ class CampaignState {
   void Count(const v1::Iteration& iteration, int by);
   void CountRunning();
   void ElectBest();
-  void DropProposal(const v1::Change& change);
+  // The one with the number; also others of the same change.
+  void DropProposal(const v1::Change& change, int number);
   void NoteVerifications();
   bool IsComparedWithBest(int iteration) const;
 
@@ -353,6 +355,7 @@ class CampaignState {
   double leg_correction_ = 1;  // of products of steps, by the totals of this leg: RevisedBy corrects its own iterations
   google::protobuf::RepeatedPtrField<v1::Pattern> patterns_;
   std::deque<Proposal> proposals_;
+  int next_proposal_ = 1;
   int next_trial_ = 1;
   int next_iteration_ = 0;
   int reverts_in_a_row_ = 0;

@@ -223,6 +223,25 @@ TEST_F(LedgerTest, LimitsTheProposalsOfAllAgentsTogether) {
   EXPECT_EQ(ledger.accounts().at("a").judged, 2);
 }
 
+TEST_F(LedgerTest, CountsAProposalThatPawlChoseByItself) {
+  AgentLedger ledger({.proposals = 1}, now_);
+  ledger.AddAgent("a", now_);
+  EXPECT_TRUE(ledger.Propose("a"));
+  v1::Event event;
+  event.mutable_proposed()->set_author("a");
+  event.mutable_proposed()->set_number(4);
+  ledger.Take(event);
+  event.mutable_planned()->set_author("pawl");
+  event.mutable_planned()->set_iteration(7);
+  event.mutable_planned()->set_proposal(4);
+  ledger.Take(event);
+  event = Judged("pawl", v1::KEPT);
+  event.mutable_finished()->mutable_iteration()->set_number(7);
+  ledger.Take(event);
+  EXPECT_EQ(ledger.accounts().at("a").judged, 1);
+  EXPECT_EQ(ledger.Stop(now_), AgentStop::kProposals);
+}
+
 TEST_F(LedgerTest, StopsAtEachLimit) {
   const auto stop = [&](AgentLimits limits, const std::function<void(AgentLedger&)>& use) {
     AgentLedger ledger(limits, now_);
@@ -360,6 +379,19 @@ TEST(TranscriptTest, IsKeptUpToALimitAndSaysSo) {
   const std::string line(500'000, 'y');
   EXPECT_EQ(TextOf(file), line + "\n" + line + "\n{\"cut\":\"the rest is not kept: more than 1 MiB\"}\n");
   Transcript("").Add("nothing");
+}
+
+TEST(DrivenFeaturesTest, CountsNoProposalThatThrew) {
+  AgentLedger ledger({.proposals = 1}, {});
+  ledger.AddAgent("codex 1", {});
+  const auto campaigns = std::make_shared<FakeCampaigns>();
+  const DrivenFeatures features(campaigns, {.version = "1", .author = "codex 1", .campaign = "campaigns/7"}, ledger, "");
+  const McpCaller caller;
+  const Cancellation never;
+  const McpCall call = {caller, never, [](double, double, const std::string&) {}};
+  // No schema lets it through; the library that reads arguments throws.
+  EXPECT_THROW(features.CallTool("propose", {{"campaign", Json::array()}}, call), Json::exception);
+  EXPECT_EQ(ledger.accounts().at("codex 1").proposals, 0);
 }
 
 }  // namespace

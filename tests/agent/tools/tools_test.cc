@@ -279,6 +279,18 @@ TEST_F(ToolsTest, ProposeTakesOneChangeAndAnswersWithItsName) {
             "this variant was tried before\nfix: propose another change");
 }
 
+// Some clients write every number as a float.
+TEST_F(ToolsTest, TakeWholeNumbersAsFloats) {
+  Ask("propose", {{"campaign", 7.0}, {"variable", "THREADS"}, {"value", 64.0}});
+  EXPECT_EQ(campaigns_->proposals().back().change().to(), 64);
+  EXPECT_THAT(Refused("propose", {{"campaign", "7"}, {"variable", "THREADS"}, {"value", 64.5}}),
+              HasSubstr("value: expected integer or string or boolean"));
+  EXPECT_THAT(Refused("propose", {{"campaign", "7"}, {"variable", "THREADS"}, {"value", 1e300}}), HasSubstr("value"));
+  EXPECT_THAT(Refused("propose", {{"campaign", "7"}, {"variable", "THREADS"}, {"value", true}}),
+              HasSubstr("\"true\" is not a value of THREADS"));
+  EXPECT_EQ(Ask("history", {{"campaign", "7"}, {"pageSize", 1.0}})["iterations"].size(), 1u);
+}
+
 class WaitToolTest : public ToolsTest {
  protected:
   void SetUp() override {
@@ -340,6 +352,63 @@ TEST_F(WaitToolTest, DoesNotTakeAnothersTrialForIts) {
   campaigns_->Add(Planned("pawl"));
   campaigns_->Add(Finished(v1::REVERTED));
   EXPECT_EQ(Wait(0.3)["status"], "queued");
+}
+
+// Three edits of one author may have one name.
+TEST_F(WaitToolTest, TellsProposalsOfOneNameApart) {
+  for (const bool numbered : {true, false}) {  // version 0.1.0 wrote no numbers
+    SCOPED_TRACE(numbered);
+    SetUp();
+    campaigns_->campaign.set_last_sequence(40);
+    std::vector<v1::Change> changes;
+    std::vector<std::string> names;
+    for (int i = 0; i < 3; ++i) {
+      const std::string patch = absl::StrCat("--- a\n+++ b\n@@ -0,0 +1 @@\n+int ", i, ";\n");
+      names.push_back(Ask("propose", {{"campaign", "7"}, {"name", "fix"}, {"patch", patch}})["proposal"]);
+      changes.push_back(campaigns_->proposals().back().change());
+      v1::Event event;
+      event.set_sequence(41 + i);
+      event.mutable_proposed()->set_author("tester");
+      *event.mutable_proposed()->mutable_change() = changes.back();
+      if (numbered) event.mutable_proposed()->set_number(i + 1);
+      campaigns_->Add(event);
+    }
+    v1::Event dropped;
+    dropped.set_sequence(44);
+    dropped.mutable_dropped()->set_author("tester");
+    dropped.mutable_dropped()->set_reason("it does not fit");
+    *dropped.mutable_dropped()->mutable_change() = changes[0];
+    if (numbered) dropped.mutable_dropped()->set_proposal(1);
+    campaigns_->Add(dropped);
+    for (int i = 1; i < 3; ++i) {
+      v1::Event planned = Planned("tester");
+      planned.set_sequence(44 + i);
+      planned.mutable_planned()->set_iteration(i);
+      *planned.mutable_planned()->mutable_change() = changes[i];
+      if (numbered) planned.mutable_planned()->set_proposal(i + 1);
+      campaigns_->Add(planned);
+    }
+    EXPECT_EQ(Ask("wait", {{"proposal", names[0]}, {"timeoutSeconds", 0.2}})["status"], "dropped");
+    EXPECT_EQ(Ask("wait", {{"proposal", names[1]}, {"timeoutSeconds", 0.2}})["iteration"], 1);
+    EXPECT_EQ(Ask("wait", {{"proposal", names[2]}, {"timeoutSeconds", 0.2}})["iteration"], 2);
+  }
+}
+
+// Pawl may choose by itself what waits as a proposal.
+TEST_F(WaitToolTest, FindsItsTrialAlsoWhereAnotherChoseIt) {
+  v1::Event proposed;
+  proposed.set_sequence(41);
+  proposed.mutable_proposed()->set_author("tester");
+  proposed.mutable_proposed()->set_number(1);
+  proposed.mutable_proposed()->mutable_change()->set_variable("THREADS");
+  proposed.mutable_proposed()->mutable_change()->set_to(32);
+  proposal_ = Ask("propose", {{"campaign", "7"}, {"variable", "THREADS"}, {"value", 32}})["proposal"];
+  campaigns_->Add(proposed);
+  v1::Event planned = Planned("pawl");
+  planned.mutable_planned()->mutable_change()->set_to(32);
+  planned.mutable_planned()->set_proposal(1);
+  campaigns_->Add(planned);
+  EXPECT_EQ(Wait(0.2)["iteration"], 3);
 }
 
 TEST_F(WaitToolTest, SaysThatAProposalWasDroppedOrTheCampaignEnded) {

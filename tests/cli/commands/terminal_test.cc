@@ -76,6 +76,46 @@ TEST_F(TerminalTest, CampaignsCutNeitherStateNorTimeNorBaseline) {
   for (const std::string& line : Lines(shown)) EXPECT_LE(DisplayWidth(line), kColumns) << line;
 }
 
+// The source is an agent's: ESC ] 0 sets a terminal's title, and what follows a NUL was not shown at all.
+TEST_F(TerminalTest, DiffOfSourcesShowsAllOfThemWithoutControlCharacters) {
+  fake_.campaign.set_bundle_hash("bundle");
+  fake_.bundle.set_name("softmax");
+  fake_.bundle.mutable_source()->set_path("softmax.cu");
+  fake_.bundle.mutable_source()->set_text("int a;\n");
+  const std::string nul(1, '\0');
+  const std::string edited = "int a;\n\tint \x1b]0;owned\x07; // \xC2\x9B[31m" + nul + "hidden\n";
+  fake_.blobs["edited"] = edited;
+  fake_.iterations[1].set_patched_source_hash("edited");
+  const std::string shown = Shown({"diff", "7", "0", "1", "--source"});
+  EXPECT_THAT(shown, HasSubstr("+\tint ?]0;owned?; // ?[31m?hidden")) << shown;
+  const ProcessResult piped =
+      Pawl({"diff", "7", "0", "1", "--source", "--orchestrator", fake_.address()}, {{"HOME", home_.path().string()}});
+  EXPECT_THAT(piped.out, HasSubstr(edited.substr(7))) << "a patch is as it is";
+}
+
+// A rejected start of a contract alone has files of its own.
+TEST_F(TerminalTest, DiffOfSourcesComparesFilesByTheirPaths) {
+  fake_.campaign.set_bundle_hash("bundle");
+  fake_.bundle.set_name("softmax");
+  fake_.bundle.mutable_source()->set_path("softmax.cu");
+  fake_.bundle.mutable_source()->set_text("int a;\n");
+  v1::Tensor& out = *fake_.bundle.add_tensors();
+  out.set_name("out");
+  out.set_type(v1::DATA_TYPE_F32);
+  out.add_shape("32");
+  out.set_role(v1::TENSOR_ROLE_OUTPUT);
+  fake_.blobs["start"] =
+      "==== first.cu, 1 lines ====\nint b;\n==== more.cuh, 1 lines ====\nint c;\n==== kernel.toml, 5 lines ====\n"
+      "[[launch]]\nentry = \"first\"\ngrid = [\"1\"]\nblock = [\"32\"]\narguments = [\"out\"]\n";
+  fake_.iterations[1].set_patched_source_hash("start");
+  const std::string shown = Shown({"diff", "7", "0", "1", "--source"});
+  EXPECT_THAT(shown, HasSubstr("--- a/softmax.cu")) << shown;
+  EXPECT_THAT(shown, HasSubstr("+++ /dev/null")) << shown;
+  EXPECT_THAT(shown, HasSubstr("+++ b/first.cu")) << shown;
+  EXPECT_THAT(shown, HasSubstr("+++ b/more.cuh")) << shown;
+  EXPECT_THAT(shown, HasSubstr("--- a/kernel.toml")) << shown;
+}
+
 TEST_F(TerminalTest, DiffCutsNoVerdictTimeOrBaseline) {
   v1::LaunchEvidence* launch = fake_.iterations[2].mutable_evidence()->add_launches();
   launch->set_entry("a_kernel_with_quite_a_long_name_that_takes_all_the_room_there_is");

@@ -23,6 +23,7 @@
 namespace pawl {
 namespace {
 
+using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -245,6 +246,18 @@ TEST(ImplementationTest, RefusesASourceThatBeginsLikeSeveralFiles) {
                            "====\n ",
                            first, "\n")),
       HasSubstr("begin it otherwise"));
+}
+
+// A compiler would read the text up to the NUL, and what is stored is more. Bundles are refused for the same.
+TEST(ImplementationTest, RefusesTextsThatNoBundleMayHave) {
+  const v1::Bundle bundle = ReadBundle(BundleFolder::Golden()).bundle;
+  const std::string first = bundle.source().text().substr(0, bundle.source().text().find('\n'));
+  EXPECT_THAT(Refused(bundle, absl::StrCat("--- a/scale_rows.cu\n+++ b/scale_rows.cu\n@@ -1 +1,2 @@\n+int x;",
+                                           absl::string_view("\0", 1), "hidden\n ", first, "\n")),
+              HasSubstr("scale_rows.cu: its text has a NUL character"));
+  v1::Bundle own = bundle;
+  own.mutable_source()->mutable_text()->push_back('\0');
+  EXPECT_THAT(BundleProblems(own), Contains("source: its text has a NUL character"));
 }
 
 TEST(ImplementationTest, RefusesAKernelTomlWithMistakes) {

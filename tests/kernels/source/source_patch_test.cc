@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <ctime>
+#include <set>
 #include <utility>
 
 #include "tests/instrumented.h"
@@ -123,6 +124,16 @@ TEST(SourcePatchTest, WritesTheDiffThatItApplies) {
   }
 }
 
+TEST(SourcePatchTest, ComparesFilesByTheirPaths) {
+  const SourceFiles from = {{"a.cu", "1\n"}, {"same.cuh", "s\n"}, {"kernel.toml", "k\n"}};
+  const SourceFiles to = {{"b.cu", "2\n"}, {"kernel.toml", "K\n"}, {"same.cuh", "s\n"}};
+  EXPECT_EQ(DiffOfFiles(from, to),
+            "diff --git a/a.cu b/a.cu\ndeleted file mode 100644\n--- a/a.cu\n+++ /dev/null\n@@ -1,1 +0,0 @@\n-1\n"
+            "--- a/kernel.toml\n+++ b/kernel.toml\n@@ -1,1 +1,1 @@\n-k\n+K\n"
+            "diff --git a/b.cu b/b.cu\nnew file mode 100644\n--- /dev/null\n+++ b/b.cu\n@@ -0,0 +1,1 @@\n+2\n");
+  EXPECT_EQ(DiffOfFiles(from, from), "");
+}
+
 TEST(SourcePatchTest, EditsTheBundlesSourceOnly) {
   EXPECT_THAT(Patched(kSource, "--- a/reference.cu\n+++ b/reference.cu\n@@ -1 +1 @@\n-a\n+A\n"),
               HasSubstr("only kernel.cu can be edited"));
@@ -131,6 +142,68 @@ TEST(SourcePatchTest, EditsTheBundlesSourceOnly) {
                       "--- a/kernel.cu\n+++ b/kernel.cu\n@@ -1 +1 @@\n-a\n+A\n--- a/kernel.cu\n+++ b/kernel.cu\n"
                       "@@ -2 +2 @@\n-b\n+B\n"),
               HasSubstr("more than one file"));
+}
+
+// The path of the file that the patch edits, of those with the same text.
+std::string EditedOf(const std::vector<std::string>& paths, const std::string& before, const std::string& after,
+                     const std::set<std::string>& taken = {}) {
+  SourceFiles files;
+  for (const std::string& path : paths) files.emplace_back(path, kSource);
+  const std::string patch = "--- " + before + "\n+++ " + after + "\n@@ -1 +1 @@\n-a\n+A\n";
+  if (const absl::Status status = ApplyPatch(patch, &files, taken); !status.ok()) return std::string(status.message());
+  for (const auto& [path, text] : files) {
+    if (text != kSource) return path;
+  }
+  return "";
+}
+
+TEST(SourcePatchTest, EditsTheFileWhosePathAgreesMost) {
+  const std::vector<std::string> two = {"util.cuh", "v2/util.cuh"};
+  EXPECT_EQ(EditedOf(two, "old/v2/util.cuh", "new/v2/util.cuh"), "v2/util.cuh");
+  EXPECT_EQ(EditedOf(two, "old/util.cuh", "new/util.cuh"), "util.cuh");
+  EXPECT_EQ(EditedOf(two, "a/v2/util.cuh", "b/v2/util.cuh"), "v2/util.cuh");
+  EXPECT_EQ(EditedOf(two, "a/util.cuh", "b/util.cuh"), "util.cuh");
+  EXPECT_EQ(EditedOf({"v2/util.cuh"}, "util.cuh", "util.cuh"), "v2/util.cuh");
+  EXPECT_EQ(EditedOf({"v1/util.cuh", "v2/util.cuh"}, "a/util.cuh", "b/util.cuh"),
+            "line 1 of the patch: it edits util.cuh, which may be v1/util.cuh or v2/util.cuh: write the whole path");
+  // Folders may be called as git's prefixes are.
+  EXPECT_EQ(EditedOf({"util.cuh", "b/util.cuh"}, "a/b/util.cuh", "b/b/util.cuh"), "b/util.cuh");
+  EXPECT_EQ(EditedOf({"util.cuh", "a/util.cuh"}, "a/util.cuh", "a/util.cuh"), "a/util.cuh");
+  EXPECT_THAT(EditedOf(two, "old/util.cuh", "new/v2/util.cuh"), HasSubstr("renames a file"));
+  EXPECT_EQ(EditedOf(two, "a/reference/util.cuh", "b/reference/util.cuh", {"reference/util.cuh"}),
+            "line 1 of the patch: reference/util.cuh belongs to the contract, which no edit may change");
+  EXPECT_EQ(EditedOf(two, "a/util.cuh", "b/util.cuh", {"reference/util.cuh", "util.cuh"}), "util.cuh");
+}
+
+// Each beside a part that fits: what is not applied is not left out without a word.
+TEST(SourcePatchTest, RefusesPartsThatAreNoEditWithTheLine) {
+  const std::string edit = "--- a/kernel.cu\n+++ b/kernel.cu\n@@ -1 +1 @@\n-a\n+A\n";
+  const auto refused = [&](const std::string& part, bool first = true) {
+    SourceFiles files = {{"kernel.cu", kSource}, {"other.cuh", "x\n"}};
+    const absl::Status status = ApplyPatch(first ? part + edit : edit + part, &files);
+    return status.ok() ? "applied: " + files[0].second : std::string(status.message());
+  };
+  const std::string git = "diff --git a/other.cuh b/other.cuh\n";
+  EXPECT_THAT(refused(git + "index 1..2 100644\nGIT binary patch\nliteral 1\nIcm\n\n", false),
+              HasSubstr("line 8 of the patch: it has a binary part"));
+  EXPECT_THAT(refused(git + "Binary files a/other.cuh and b/other.cuh differ\n"), HasSubstr("line 2 of the patch"));
+  EXPECT_THAT(refused("Only in new: more.cuh\n"), HasSubstr("line 1 of the patch: it lacks the text of a file"));
+  EXPECT_THAT(refused(git + "deleted file mode 100644\nindex 1..0\n", false),
+              HasSubstr("line 7 of the patch: it removes a file"));
+  EXPECT_THAT(refused(git + "similarity index 100%\nrename from other.cuh\nrename to another.cuh\n", false),
+              HasSubstr("line 8 of the patch: it renames a file"));
+  EXPECT_THAT(refused(git + "similarity index 100%\ncopy from other.cuh\ncopy to another.cuh\n", false),
+              HasSubstr("line 8 of the patch: it copies a file"));
+  EXPECT_THAT(refused("diff --git a/kernel.cu b/kernel.cu\nold mode 100644\nnew mode 100755\n"),
+              HasSubstr("line 2 of the patch: it changes the mode of a file"));
+  EXPECT_THAT(refused(git + "new file mode 100644\nindex 0..1\n", false),
+              HasSubstr("line 7 of the patch: it makes an empty file"));
+  EXPECT_THAT(refused(git + "new file mode 100644\n" + "diff --git a/kernel.cu b/kernel.cu\n"),
+              HasSubstr("line 2 of the patch: it makes an empty file"));
+  EXPECT_THAT(refused("--- a/other.cuh\n+++ b/other.cuh\n"), HasSubstr("line 1 of the patch: it has no hunk of other"));
+  EXPECT_EQ(refused("Only what the finding asks for.\nrename from there to here\n"),
+            "applied: A\nb\nc\nd\ne\nf\ng\nh\n")
+      << "a message before the patch";
 }
 
 // 100 KB against 50,000 lines, made to be looked for as long as may be. In processor time: others may be at work.

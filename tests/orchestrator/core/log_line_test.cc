@@ -30,6 +30,14 @@ TEST(LogLineTest, NamesCampaignAndIterationInOneLineAnEvent) {
             "campaigns/1/iterations/1 planned: TILE 32 -> 64 from 0, by trial 2");
 }
 
+// A log is read on terminals, too.
+TEST(LogLineTest, HasNoControlCharactersOfAnEditsName) {
+  v1::Event event;
+  event.set_campaign("campaigns/1");
+  event.mutable_planned()->mutable_change()->mutable_source()->set_name("\x1b]0;owned\x07");
+  EXPECT_EQ(LogLine(event, 0), "campaigns/1/iterations/0 planned: edit ?]0;owned?, by trial 0");
+}
+
 TEST(ShortenedTest, CutsBetweenCharacters) {
   EXPECT_EQ(Shortened("abc", 3), "abc");
   EXPECT_EQ(Shortened("abc", 2), "ab");

@@ -219,6 +219,32 @@ TEST_F(HttpMcpTest, LetsGoOfClientsThatLeaveWhileTheyWait) {
   }
 }
 
+// The same of those that take no stream: nothing is sent to them before the reply.
+TEST_F(HttpMcpTest, LetsGoOfClientsThatLeaveAPlainReply) {
+  Start();
+  const std::string body =
+      Body("tools/call", {{"name", "wait"}, {"arguments", {{"campaign", service_.Submit()}, {"timeoutSeconds", 45}}}});
+  const std::string request =
+      "POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nMCP-Protocol-Version: "
+      "2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: wait\r\nAccept: application/json\r\nContent-Length: " +
+      std::to_string(body.size()) + "\r\n\r\n" + body;
+  const auto await = [&](int status) {
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::duration<double>(20 * kSlowdown);
+    while (Send("server/discover")->status != status && std::chrono::steady_clock::now() < deadline) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    }
+    return Send("server/discover")->status;
+  };
+  std::vector<int> waiting;
+  for (int i = 0; i < 16; ++i) {
+    waiting.push_back(Connect());
+    ASSERT_EQ(send(waiting.back(), request.data(), request.size(), MSG_NOSIGNAL), static_cast<ssize_t>(request.size()));
+  }
+  EXPECT_EQ(await(429), 429) << "so many at a time";
+  for (const int fd : waiting) close(fd);
+  EXPECT_EQ(await(200), 200) << "calls of clients that are gone go on";
+}
+
 TEST_F(HttpMcpTest, RefusesAFloodAndGoesOn) {
   Start();
   std::atomic<int> answered = 0, refused = 0, other = 0;

@@ -13,6 +13,7 @@ namespace pawl {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 v1::CampaignSpec With(v1::ChooserKind kind, v1::NoProposal then = v1::NO_PROPOSAL_TREE) {
@@ -99,6 +100,56 @@ TEST(SourceEditTest, IsAppliedAgainWhereTheBestChangesMeanwhile) {
     ASSERT_EQ(world.Events(campaign, v1::Event::kDropped).size(), 1u);
     const v1::LeaseTrialResponse third = worker.MustLease();
     EXPECT_THAT(third.trial().patched_source(), AllOf(HasSubstr("#define TWO\n"), HasSubstr("#define LATER\n")));
+  }
+}
+
+// Names need not differ: the events say which proposal is meant.
+TEST(SourceEditTest, HasANumberThatItsTrialOrItsEndNames) {
+  World world;
+  const std::string campaign = world.Submit(With(v1::CHOOSER_KIND_OUTSIDE), WithSource());
+  ScriptedWorker worker(world, "a");
+  ASSERT_TRUE(worker.Complete(worker.MustLease()).ok());
+  for (const char* text : {"TWO", "THREE"}) {
+    const std::string patch = absl::StrCat("@@ -1 +1 @@\n-#define ONE\n+#define ", text, "\n");
+    ASSERT_TRUE(ProposePatch(world, campaign, patch, "fix").ok());
+  }
+  world.Restart();
+  ASSERT_TRUE(worker.Register().ok());
+  ASSERT_TRUE(ProposeValue(world, campaign, "SPLIT", 2).ok());
+  ASSERT_TRUE(worker.Complete(worker.MustLease(), EverythingHelps).ok());
+  worker.MustLease();
+  std::vector<int> proposed, planned, dropped;
+  for (const v1::Event& event : world.Events(campaign)) {
+    if (event.has_proposed()) proposed.push_back(event.proposed().number());
+    if (event.has_planned()) planned.push_back(event.planned().proposal());
+    if (event.has_dropped()) dropped.push_back(event.dropped().proposal());
+  }
+  EXPECT_THAT(proposed, ElementsAre(1, 2, 3));
+  EXPECT_THAT(planned, ElementsAre(0, 1, 3)) << "the start is no proposal";
+  EXPECT_THAT(dropped, ElementsAre(2)) << "the first changed its line";
+}
+
+// Whoever waits for the verdict of a proposal has it, also where Pawl's tuning took the same change before it.
+TEST(SourceEditTest, IsNamedByTheTrialThatPawlChoseOfTheSameChange) {
+  World world;
+  const v1::Bundle bundle = WithSource();
+  const std::string campaign = world.Submit(With(v1::CHOOSER_KIND_MIXED), bundle);
+  ScriptedWorker worker(world, "a");
+  ASSERT_TRUE(worker.Complete(worker.MustLease()).ok());
+  ASSERT_TRUE(ProposePatch(world, campaign, "@@ -1 +1 @@\n-#define ONE\n+#define TWO\n").ok());
+  const v1::LeaseTrialResponse edited = worker.MustLease();
+  for (const v1::Variable& variable : bundle.variables()) {
+    for (const int value : variable.values()) ProposeValue(world, campaign, variable.name(), value).IgnoreError();
+  }
+  ASSERT_TRUE(worker.Complete(edited, EverythingHelps).ok());
+  worker.MustLease();
+  const v1::TrialPlanned planned = world.Events(campaign, v1::Event::kPlanned).back().planned();
+  EXPECT_EQ(planned.author(), "pawl");
+  ASSERT_GT(planned.proposal(), 1);
+  for (const v1::Event& event : world.Events(campaign, v1::Event::kProposed)) {
+    if (event.proposed().number() != planned.proposal()) continue;
+    EXPECT_EQ(event.proposed().change().variable(), planned.change().variable());
+    EXPECT_EQ(event.proposed().change().to(), planned.change().to());
   }
 }
 
