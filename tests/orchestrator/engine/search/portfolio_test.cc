@@ -255,7 +255,7 @@ TEST_F(Portfolios, UseTheWholeBudgetWhereTheBestIsThatOfALegBefore) {
     return size.at("N") * 0.01 / variant.at("TILE") * (1 + 0.1 * variant.at("UNROLL")) *
            (1 + 0.1 * variant.at("SPLIT"));
   };
-  Run(BundleFor({{"small", 0.5}, {"large", 0.5}}, 4), time, {{"small", 1e-3}, {"large", 1e9}}, 24);
+  Run(BundleFor({{"small", 0.5}, {"large", 0.5}}, 4), time, {{"small", 1e-3}, {"large", 1e4}}, 24);
   ASSERT_EQ(summary().legs_size(), 2) << summary().message();
   const bool all = summary().counts().tried() == 24 || summary().stop_reason() == v1::STOP_REASON_SPACE ||
                    summary().stop_reason() == v1::STOP_REASON_GAIN;
