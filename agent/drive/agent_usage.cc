@@ -38,7 +38,8 @@ int64_t ClaudeTokens(const Json* usage) {
 
 void AgentUsage::Take(std::string_view line) {
   const size_t begin = line.find_first_not_of(" \t\r");
-  if (begin == std::string_view::npos || line[begin] != '{' || line.size() > kLongestLine) return;
+  if (begin == std::string_view::npos || line[begin] != '{' || line.size() > kLongestLine || !JsonExcess(line).empty())
+    return;
   const Json event = Json::parse(line.begin(), line.end(), nullptr, /*allow_exceptions=*/false);
   if (!event.is_object()) return;
   const std::string type = TextAt(event, "type");

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "nlohmann/json.hpp"
 
@@ -15,5 +16,9 @@ const Json* JsonAt(const Json& value, const char* key);
 std::string TextAt(const Json& value, const char* key);
 // In one line, or indented by so many spaces. Bytes that are no UTF-8 are replaced.
 std::string JsonText(const Json& value, int indent = -1);
+
+// Why a text must not be parsed: "is nested deeper than 64 levels". The parser has no limit, and an object of ten times
+// as many members takes it a hundred times as long. Empty: it may be.
+std::string JsonExcess(std::string_view text);
 
 }  // namespace pawl

@@ -1,36 +1,12 @@
 #include "agent/mcp/rpc.h"
 
-#include <algorithm>
-
 #include "absl/strings/str_cat.h"
 
 namespace pawl {
 namespace {
 
-constexpr int kMostNesting = 64;
-
 RpcError BadMessage(int code, const std::string& message) {
   return {.code = code, .message = message, .data = nullptr, .http_status = 400};
-}
-
-// The parser itself has no limit.
-bool IsNestedTooDeep(std::string_view text) {
-  int depth = 0;
-  bool quoted = false;
-  for (size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (quoted) {
-      if (c == '\\') ++i;
-      if (c == '"') quoted = false;
-    } else if (c == '"') {
-      quoted = true;
-    } else if (c == '{' || c == '[') {
-      if (++depth > kMostNesting) return true;
-    } else if (c == '}' || c == ']') {
-      --depth;
-    }
-  }
-  return false;
 }
 
 }  // namespace
@@ -42,9 +18,8 @@ RpcReading ReadRpcMessage(std::string_view text) {
         BadMessage(kInvalidRequest, absl::StrCat("the message has more than ", kMostMessageBytes, " bytes"));
     return reading;
   }
-  if (IsNestedTooDeep(text)) {
-    reading.error =
-        BadMessage(kInvalidRequest, absl::StrCat("the message is nested deeper than ", kMostNesting, " levels"));
+  if (const std::string excess = JsonExcess(text); !excess.empty()) {
+    reading.error = BadMessage(kInvalidRequest, absl::StrCat("the message ", excess));
     return reading;
   }
   Json json = Json::parse(text.begin(), text.end(), nullptr, /*allow_exceptions=*/false);

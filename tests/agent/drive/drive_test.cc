@@ -385,7 +385,8 @@ TEST(DrivenFeaturesTest, CountsNoProposalThatThrew) {
   AgentLedger ledger({.proposals = 1}, {});
   ledger.AddAgent("codex 1", {});
   const auto campaigns = std::make_shared<FakeCampaigns>();
-  const DrivenFeatures features(campaigns, {.version = "1", .author = "codex 1", .campaign = "campaigns/7"}, ledger, "");
+  const DrivenFeatures features(campaigns, {.version = "1", .author = "codex 1", .campaign = "campaigns/7"}, ledger,
+                                "");
   const McpCaller caller;
   const Cancellation never;
   const McpCall call = {caller, never, [](double, double, const std::string&) {}};

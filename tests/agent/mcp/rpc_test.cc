@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "absl/strings/str_cat.h"
 #include "agent/mcp/rate_limit.h"
 #include "agent/mcp/schema.h"
 #include "agent/mcp/sessions.h"
@@ -20,6 +21,19 @@ TEST(RpcTest, TellsRequestsNotificationsAndResponsesApart) {
   EXPECT_EQ(ReadRpcMessage(R"({"jsonrpc":"2.0","method":"notifications/initialized"})").message->kind,
             Kind::kNotification);
   EXPECT_EQ(ReadRpcMessage(R"({"jsonrpc":"2.0","id":1,"result":{}})").message->kind, Kind::kResponse);
+}
+
+// Of the params.
+std::string WithMembers(int count) {
+  std::string text = R"({"jsonrpc":"2.0","id":5,"method":"ping","params":{)";
+  for (int i = 0; i < count; ++i) absl::StrAppend(&text, i == 0 ? "" : ",", "\"", i, "\":1");
+  return absl::StrCat(text, "}}");
+}
+
+TEST(RpcTest, ReadsThousandsOfMembers) {
+  const RpcReading reading = ReadRpcMessage(WithMembers(3'000));
+  ASSERT_TRUE(reading.message);
+  EXPECT_EQ(reading.message->params.size(), 3'000u);
 }
 
 TEST(RpcTest, RefusesWhatIsNoMessageAndKeepsTheIdItCouldRead) {
@@ -48,6 +62,7 @@ TEST(RpcTest, RefusesWhatIsNoMessageAndKeepsTheIdItCouldRead) {
       {R"({"jsonrpc":"2.0","id":5,"method":"x","params":{"a":)" + std::string(70, '[') + std::string(70, ']') + "}}",
        kInvalidRequest, nullptr},
       {std::string(kMostMessageBytes + 1, ' '), kInvalidRequest, nullptr},
+      {WithMembers(400'000), kInvalidRequest, nullptr},
   };
   for (const Case& each : cases) {
     SCOPED_TRACE(each.text.substr(0, 100));
