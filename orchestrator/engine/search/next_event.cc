@@ -130,6 +130,15 @@ std::vector<std::string> Roofs(const CampaignState& campaign, const DecisionTree
   return roofs;
 }
 
+// Before the campaign ends with its best variant, that has to run under compute-sanitizer at large sizes, and to be
+// measured against the start and beside the baseline.
+bool Unproven(const CampaignState& campaign) {
+  const v1::Campaign& summary = campaign.summary();
+  const v1::TotalGain& total = summary.total_gain();
+  const bool goes_on = campaign.final_totals() <= static_cast<int>(campaign.iterations().size());  // whatever they say
+  return summary.best() > 0 && goes_on && (total.iteration() != summary.best() || total.interim());
+}
+
 // What a campaign may use of its budget until the end of this leg: of what was left at its beginning an equal share for
 // it and each that may follow.
 v1::Budget BudgetUntilLegEnds(const CampaignState& campaign) {
@@ -137,8 +146,10 @@ v1::Budget BudgetUntilLegEnds(const CampaignState& campaign) {
   const int legs = std::max(1, campaign.summary().spec().goal().portfolio()) - campaign.leg();
   const auto share = [legs](double all, double used) { return used + (all - used) / legs; };
   if (legs < 2) return budget;
-  // Where no leg would follow, this one has all of it.
-  if (campaign.summary().legs(campaign.leg()).has_total() && !NextLeg(campaign)) return budget;
+  // Where no leg would follow, this one has all of it. A leg whose best is the start or that of a leg before measures
+  // no total of its own.
+  const bool measured = campaign.summary().legs(campaign.leg()).has_total() || !Unproven(campaign);
+  if (measured && !NextLeg(campaign)) return budget;
   if (budget.iterations() > 0) {
     budget.set_iterations(static_cast<int>(std::ceil(share(budget.iterations(), campaign.tried_before_leg()))));
   }
@@ -294,15 +305,6 @@ bool Multiplied(const CampaignState& campaign) {
   return best.number() > 0 && IsProduct(best) && campaign.summary().total_gain().iteration() != best.number();
 }
 
-// Before the campaign ends with its best variant, that has to run under compute-sanitizer at large sizes, and to be
-// measured against the start and beside the baseline.
-bool Unproven(const CampaignState& campaign) {
-  const v1::Campaign& summary = campaign.summary();
-  const v1::TotalGain& total = summary.total_gain();
-  const bool goes_on = campaign.final_totals() <= static_cast<int>(campaign.iterations().size());  // whatever they say
-  return summary.best() > 0 && goes_on && (total.iteration() != summary.best() || total.interim());
-}
-
 v1::Event PlannedTotal(const CampaignState& campaign, bool interim) {
   const v1::Iteration& best = *campaign.best();
   v1::Event event = Planned(campaign, v1::TRIAL_PURPOSE_TOTAL, best.number());
@@ -435,12 +437,12 @@ double OverBaselineOfAllSizes(const CampaignState& campaign, const v1::Portfolio
   const v1::TotalGain& first = summary.legs(0).total();
   const v1::Iteration* winner = campaign.Find(first.iteration());
   if (winner == nullptr || winner->verdict() != v1::KEPT) return 0;  // a later leg found it wrong: nothing is claimed
-  if (!baseline) return first.speedup_over_start();
+  const double over_start = winner->number() == 0 ? 1 : first.speedup_over_start();
+  if (!baseline) return over_start;
   const v1::Comparison& beside = first.beside_baseline().interval();
   if (beside.pairs() > 1) return std::exp(beside.mean_log_ratio());
   const std::vector<SizeWeight> sizes = GoalSizes(campaign.bundle(), summary.spec().goal());
-  return first.speedup_over_start() *
-         std::exp(LogBaselineOverStart(sizes, *campaign.Find(0), campaign.baselines()).value_or(0));
+  return over_start * std::exp(LogBaselineOverStart(sizes, *campaign.Find(0), campaign.baselines()).value_or(0));
 }
 
 // The end, or that of a leg, after the total speedup was measured.

@@ -152,9 +152,12 @@ double LossOf(const std::vector<const SizePoint*>& points, size_t member) {
   return loss;
 }
 
-void SetMember(size_t members, Leaf* leaf) {
-  leaf->loss = LossOf(leaf->points, 0);
-  for (size_t member = 1; member < members; ++member) {
+using Candidates = std::set<size_t>;  // members that a rule may pick; never empty
+
+void SetMember(const Candidates& members, Leaf* leaf) {
+  leaf->member = *members.begin();
+  leaf->loss = LossOf(leaf->points, leaf->member);
+  for (const size_t member : members) {
     const double loss = LossOf(leaf->points, member);
     if (loss >= leaf->loss) continue;
     leaf->loss = loss;
@@ -192,7 +195,8 @@ double WeightThatChanges(const Leaf& leaf, size_t before) {
 
 // The threshold that splits the leaf with the least loss; nothing: none is better than no split. Times of a few pairs
 // differ by chance: where another member is picked it must be faster by more than that.
-std::optional<std::pair<Leaf, Leaf>> Split(const Leaf& leaf, const std::vector<Feature>& features, size_t members) {
+std::optional<std::pair<Leaf, Leaf>> Split(const Leaf& leaf, const std::vector<Feature>& features,
+                                           const Candidates& members) {
   std::optional<std::pair<Leaf, Leaf>> best;
   double least = leaf.loss - 1e-6;
   for (const Feature& feature : features) {
@@ -220,7 +224,8 @@ std::optional<std::pair<Leaf, Leaf>> Split(const Leaf& leaf, const std::vector<F
 }
 
 // Splits where that gains most, until every size has its fastest member.
-std::vector<Leaf> FindRule(const std::vector<SizePoint>& points, const std::vector<Feature>& features, size_t members) {
+std::vector<Leaf> FindRuleOf(const std::vector<SizePoint>& points, const std::vector<Feature>& features,
+                             const Candidates& members) {
   Leaf all;
   for (const SizePoint& point : points) {
     if (point.weight > 0) all.points.push_back(&point);
@@ -255,6 +260,72 @@ size_t MemberAt(const std::vector<Leaf>& rule, const SizePoint& point) {
 }
 
 double CoverageOf(const SizePoint& point, size_t member) { return std::exp(point.speeds[member] - point.Fastest()); }
+
+// From the goal's sizes; where that is wrong between them, from all sizes.
+std::vector<Leaf> FindRule(const std::vector<SizePoint>& points, const std::vector<Feature>& features,
+                           const Candidates& members) {
+  std::vector<Leaf> rule = FindRuleOf(points, features, members);
+  const bool wrong = std::any_of(points.begin(), points.end(), [&](const SizePoint& point) {
+    double fastest = point.speeds[*members.begin()];
+    for (const size_t member : members) fastest = std::max(fastest, point.speeds[member]);
+    return std::exp(point.speeds[MemberAt(rule, point)] - fastest) < 1 - kWorthwhile;
+  });
+  if (wrong) {
+    std::vector<SizePoint> all = points;
+    for (SizePoint& point : all) point.weight = std::max(point.weight, 1e-3);
+    rule = FindRuleOf(all, features, members);
+  }
+  for (Leaf& leaf : rule) leaf.points.clear();  // they may lie in `all`
+  return rule;
+}
+
+Candidates UsedBy(const std::vector<Leaf>& rule) {
+  Candidates used;
+  for (const Leaf& leaf : rule) used.insert(leaf.member);
+  return used;
+}
+
+// What a rule costs: sizes of the goal at which it is slower than the start, then speed.
+struct RuleCost {
+  int losing = 0;
+  double loss = 0;
+  bool operator<(const RuleCost& other) const {
+    return losing != other.losing ? losing < other.losing : loss < other.loss;
+  }
+};
+
+// Slower by more than chance.
+bool LosesToTheStart(const SizePoint& point, size_t member) { return point.speeds[member] < -kLeastGainOfPick; }
+
+RuleCost CostOf(const std::vector<SizePoint>& points, const std::vector<Leaf>& rule) {
+  RuleCost cost;
+  for (const SizePoint& point : points) {
+    const size_t member = MemberAt(rule, point);
+    cost.losing += point.weight > 0 && LosesToTheStart(point, member);
+    cost.loss += point.weight * (point.Fastest() - point.speeds[member]);
+  }
+  return cost;
+}
+
+// The rule that uses at most so many members: while there are more, the one goes whose loss costs least.
+std::vector<Leaf> FindRuleOfAtMost(size_t most, const std::vector<SizePoint>& points,
+                                   const std::vector<Feature>& features, const Candidates& members) {
+  std::vector<Leaf> rule = FindRule(points, features, members);
+  while (UsedBy(rule).size() > most) {
+    const Candidates used = UsedBy(rule);
+    std::optional<RuleCost> least;
+    for (const size_t dropped : used) {
+      Candidates left = used;
+      left.erase(dropped);
+      std::vector<Leaf> without = FindRule(points, features, left);
+      const RuleCost cost = CostOf(points, without);
+      if (least && !(cost < *least)) continue;
+      least = cost;
+      rule = std::move(without);
+    }
+  }
+  return rule;
+}
 
 // The best of each leg, each once, in the order of the legs; and the start, which nothing may lose to.
 struct Members {
@@ -320,6 +391,34 @@ void SetSpeedups(const std::vector<SizePoint>& points, v1::Portfolio* portfolio)
   if (has_baseline) portfolio->set_speedup_over_baseline(std::exp(over_baseline));
 }
 
+v1::Portfolio WithRule(const std::vector<Leaf>& rule, const Members& members) {
+  v1::Portfolio portfolio;
+  for (const Leaf& leaf : rule) {
+    v1::Portfolio::Member& member = *portfolio.add_members();
+    member.set_iteration(members.iterations[leaf.member]);
+    if (&leaf == &rule.back()) break;  // the others are asked first
+    for (const SizeBound& condition : leaf.conditions) {
+      v1::Portfolio::Bound& bound = *member.add_bounds();
+      bound.mutable_sizes()->Assign(condition.feature.variables.begin(), condition.feature.variables.end());
+      bound.set_limit(static_cast<int64_t>(condition.threshold));
+      bound.set_above(condition.above);
+    }
+  }
+  return portfolio;
+}
+
+// What is lost, and what could not be measured.
+std::string NoteOf(const std::vector<std::string>& losing, const std::string& limit, bool checked_between) {
+  std::vector<std::string> notes;
+  if (!losing.empty()) {
+    notes.push_back(absl::StrCat("slower than the start at ", absl::StrJoin(losing, ", "), limit));
+  }
+  if (!checked_between) {
+    notes.push_back("the rule was not checked between the goal's sizes: nothing was timed there");
+  }
+  return absl::StrJoin(notes, "; ");
+}
+
 }  // namespace
 
 std::optional<v1::Leg> NextLeg(const CampaignState& campaign) {
@@ -383,42 +482,27 @@ std::optional<v1::Portfolio> PortfolioOf(const CampaignState& campaign) {
   std::vector<SizePoint> points = PointsOf(campaign, members);
   if (points.empty()) return std::nullopt;
   const std::vector<Feature> features = FeaturesOf(points);
-  std::vector<Leaf> rule = FindRule(points, features, members.iterations.size());
-  // Where the rule is wrong between the goal's sizes, it is found again from all of them.
-  const bool wrong = std::any_of(points.begin(), points.end(), [&](const SizePoint& point) {
-    return CoverageOf(point, MemberAt(rule, point)) < 1 - kWorthwhile;
-  });
-  if (wrong) {
-    std::vector<SizePoint> all = points;
-    for (SizePoint& point : all) point.weight = std::max(point.weight, 1e-3);
-    const std::vector<Leaf> again = FindRule(all, features, members.iterations.size());
-    rule = again;  // its points lie in `all`, and are not looked at any more
-  }
-  v1::Portfolio portfolio;
-  std::set<size_t> used;
-  for (const Leaf& leaf : rule) {
-    v1::Portfolio::Member& member = *portfolio.add_members();
-    member.set_iteration(members.iterations[leaf.member]);
-    used.insert(leaf.member);
-    if (&leaf == &rule.back()) break;  // the others are asked first
-    for (const SizeBound& condition : leaf.conditions) {
-      v1::Portfolio::Bound& bound = *member.add_bounds();
-      bound.mutable_sizes()->Assign(condition.feature.variables.begin(), condition.feature.variables.end());
-      bound.set_limit(static_cast<int64_t>(condition.threshold));
-      bound.set_above(condition.above);
-    }
-  }
+  Candidates all;
+  for (size_t member = 0; member < members.iterations.size(); ++member) all.insert(member);
+  const auto most = static_cast<size_t>(std::max(1, campaign.summary().spec().goal().portfolio()));
+  const std::vector<Leaf> rule = FindRuleOfAtMost(most, points, features, all);
+  const Candidates used = UsedBy(rule);
+  v1::Portfolio portfolio = WithRule(rule, members);
   if (used.size() < 2) {
     // That of the first leg is the campaign's best anyway; a later leg may have found one that serves all sizes better.
     const int only = members.iterations[*used.begin()];
     const v1::Leg& first = campaign.summary().legs(0);
-    if (HasWinner(campaign, first) && first.total().iteration() == only) return std::nullopt;
+    if ((HasWinner(campaign, first) ? first.total().iteration() : 0) == only) return std::nullopt;
     portfolio.clear_members();
     portfolio.add_members()->set_iteration(only);
   }
   int between = 0;
+  std::vector<std::string> losing;
   for (const SizePoint& point : points) {
     const size_t member = MemberAt(rule, point);
+    if (LosesToTheStart(point, member)) {
+      losing.push_back(absl::StrFormat("%s (%.3fx)", point.pick.size(), std::exp(point.speeds[member])));
+    }
     v1::Portfolio::Pick& pick = *portfolio.add_picks();
     pick = point.pick;
     pick.set_iteration(members.iterations[member]);
@@ -428,7 +512,8 @@ std::optional<v1::Portfolio> PortfolioOf(const CampaignState& campaign) {
     between += pick.hidden();
   }
   SetSpeedups(points, &portfolio);
-  if (between == 0) portfolio.set_note("the rule was not checked between the goal's sizes: nothing was timed there");
+  const bool limited = UsedBy(FindRule(points, features, all)).size() > most;
+  portfolio.set_note(NoteOf(losing, limited ? absl::StrCat(", with at most ", most, " variants") : "", between > 0));
   return portfolio;
 }
 

@@ -222,6 +222,49 @@ TEST_F(Portfolios, UseTheWholeBudgetWhereNoLegFollows) {
   EXPECT_GT(summary().counts().tried(), 3) << summary().message();
 }
 
+double ByDistanceFromTheStart(const Values& variant, const Values& size) {
+  return size.at("N") * 0.01 * std::exp(0.5 * std::abs(std::log2(variant.at("TILE") / 32.0))) * variant.at("UNROLL") *
+         variant.at("SPLIT");
+}
+
+TEST_F(Portfolios, ClaimTheStartsSpeedWhereNothingIsFaster) {
+  const v1::Bundle bundle = BundleFor({{"small", 0.5}, {"large", 0.5}}, 2);
+  std::map<std::string, double> baselines;
+  for (const v1::Size& size : bundle.sizes()) {
+    baselines[size.name()] = size.values().at("N") * 0.01 * (size.name() == "small" ? 0.5 : 2);
+  }
+  Run(bundle, ByDistanceFromTheStart, baselines);
+  EXPECT_EQ(summary().legs_size(), 2) << "the baseline is faster at small";
+  EXPECT_FALSE(summary().has_portfolio()) << summary().portfolio().ShortDebugString();
+  EXPECT_THAT(summary().message(), HasSubstr("over all sizes 1.00x the baseline's speed"));
+}
+
+// Nothing is faster than the start over all sizes: no total is measured, and the share that is left is still its own.
+TEST_F(Portfolios, UseTheWholeBudgetWhereTheStartIsTheBest) {
+  Run(BundleFor({{"small", 0.5}, {"large", 0.5}}, 8), ByDistanceFromTheStart, {}, 16);
+  EXPECT_EQ(summary().best(), 0);
+  EXPECT_EQ(summary().legs_size(), 1);
+  const bool all = summary().counts().tried() == 16 || summary().stop_reason() == v1::STOP_REASON_SPACE ||
+                   summary().stop_reason() == v1::STOP_REASON_GAIN;
+  EXPECT_TRUE(all) << summary().counts().tried() << " of 16: " << summary().message();
+}
+
+// Three sizes with a best tile each: those of two legs and the start's. Two variants have to serve them.
+TEST_F(Portfolios, HaveNoMoreVariantsThanWereAskedFor) {
+  Run(BundleFor({{"small", 0.25}, {"main", 0.2}, {"large", 0.55}}, 2), ByTile);
+  ASSERT_EQ(TileOf(summary().legs(0).total().iteration()), 64);
+  ASSERT_EQ(TileOf(summary().legs(1).total().iteration()), 16);
+  ASSERT_TRUE(summary().has_portfolio()) << summary().ShortDebugString();
+  std::set<int> members;
+  for (const v1::Portfolio::Member& member : summary().portfolio().members()) members.insert(member.iteration());
+  EXPECT_EQ(members.size(), 2u) << summary().portfolio().ShortDebugString();
+  for (const v1::Portfolio::Pick& pick : summary().portfolio().picks()) {
+    EXPECT_TRUE(members.contains(pick.iteration())) << pick.size();
+    EXPECT_LE(pick.time_us(), 1.01 * pick.start_us()) << pick.size() << " loses to the start";
+  }
+  EXPECT_EQ(TileAt("large"), 64) << "what gains most stays";
+}
+
 TEST_F(Portfolios, AreCheckedBetweenTheirSizes) {
   Run(BundleFor({{"small", 0.3}, {"main", 0.3}, {"large", 0.4}}, 3), ByTile);
   ASSERT_TRUE(summary().has_portfolio()) << summary().ShortDebugString();
