@@ -101,6 +101,13 @@ std::string RuleText(const v1::Portfolio& portfolio) {
   return absl::StrJoin(parts, ", ");
 }
 
+std::string PortfolioClaim(const v1::Portfolio& portfolio) {
+  const double over_baseline = portfolio.speedup_over_baseline();
+  return absl::StrCat(SpeedupText(portfolio.speedup_over_start()), " over the start",
+                      over_baseline > 0 ? absl::StrCat(", ", SpeedupText(over_baseline), " over the baseline") : "",
+                      "; ", RuleText(portfolio));
+}
+
 std::string TierText(v1::SuccessTier tier) {
   switch (tier) {
     case v1::SUCCESS_TIER_BELOW:

@@ -30,6 +30,9 @@ std::string LossesText(const google::protobuf::RepeatedPtrField<v1::SizeTime>& s
 // The rule of a portfolio: "iteration 14 where S <= 512, otherwise iteration 10".
 std::string RuleText(const v1::Portfolio& portfolio);
 
+// "1.220x over the start, 2.100x over the baseline; iteration 14 where S <= 512, otherwise iteration 10".
+std::string PortfolioClaim(const v1::Portfolio& portfolio);
+
 // "target: the goal is reached"; empty where nothing was kept.
 std::string TierText(v1::SuccessTier tier);
 

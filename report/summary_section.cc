@@ -120,7 +120,11 @@ Section SummarySection(const v1::Report& report) {
     fact("reverted", campaign.total_gain().failure().message(), Tone::kBad);
   }
   fact("hardware limit reached", absl::StrJoin(campaign.roof(), ", "));
-  if (campaign.has_best() && campaign.best() == 0) fact("best", "the start variant: nothing was faster");
+  if (campaign.has_best() && campaign.best() == 0) {
+    fact("best", campaign.has_portfolio() ? "the start variant: nothing was faster over all sizes"
+                                          : "the start variant: nothing was faster");
+  }
+  if (campaign.has_portfolio()) fact("portfolio", PortfolioClaim(campaign.portfolio()));
   section.blocks.push_back(facts);
   if (campaign.start_us() > 0) return section;
   // The start variant failed: its failure is all there is to report.

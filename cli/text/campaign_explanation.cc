@@ -114,6 +114,7 @@ std::string CampaignExplanation(const v1::Campaign& campaign, const std::vector<
                               SpeedupText(campaign.speedup_over_start()), " over the start, ",
                               OverBaselineText(campaign), " over the baseline"));
   }
+  if (campaign.has_portfolio()) line("portfolio", PortfolioClaim(campaign.portfolio()));
   line("measured", TotalGainText(campaign.total_gain()));
   line("tier", TierText(campaign.tier()));
 

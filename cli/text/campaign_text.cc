@@ -16,7 +16,12 @@ namespace pawl {
 
 namespace {
 
-bool Improved(const v1::Campaign& campaign) { return campaign.has_best() && campaign.best() > 0; }
+bool HasFasterBest(const v1::Campaign& campaign) { return campaign.has_best() && campaign.best() > 0; }
+
+// One variant over all sizes, or several of them together.
+bool Improved(const v1::Campaign& campaign) {
+  return HasFasterBest(campaign) || campaign.portfolio().speedup_over_start() > 1;
+}
 
 // A Table drops nothing, so a line that has nothing to say is left out before.
 void Line(std::string* text, const char* label, const std::string& value) {
@@ -113,11 +118,7 @@ std::string PortfolioText(const v1::Campaign& campaign) {
                TimeText(pick.time_us()), TimeText(pick.baseline_us()), SpeedupText(pick.start_us() / pick.time_us()),
                SpeedupText(pick.baseline_us() / pick.time_us()), absl::StrFormat("%.0f %%", 100 * pick.coverage())});
   }
-  std::string text = absl::StrCat("portfolio: ", SpeedupText(portfolio.speedup_over_start()), " over the start");
-  if (portfolio.speedup_over_baseline() > 0) {
-    absl::StrAppend(&text, ", ", SpeedupText(portfolio.speedup_over_baseline()), " over the baseline");
-  }
-  absl::StrAppend(&text, "; ", RuleText(portfolio), "\n", table.Text(0));
+  std::string text = absl::StrCat("portfolio: ", PortfolioClaim(portfolio), "\n", table.Text(0));
   if (!portfolio.note().empty()) absl::StrAppend(&text, portfolio.note(), "\n");
   return text;
 }
@@ -138,17 +139,19 @@ std::string SummaryText(const v1::Campaign& campaign, const std::vector<v1::Iter
   }
   Line(&text, "baseline", Baseline(campaign));
   if (campaign.start_us() > 0) Line(&text, "start", Start(campaign));
-  if (Improved(campaign)) {
+  if (HasFasterBest(campaign)) {
     Line(&text, "best",
          absl::StrCat(TimeText(campaign.best_us()), BestSize(campaign), "  iteration ", campaign.best(),
                       path.empty() ? "" : ": ", path.empty() ? "" : ValuesText(path.back())));
     Line(&text, "speedup", Speedup(campaign));
     Line(&text, "measured", TotalGainText(campaign.total_gain()));
     text += SizesText(campaign);
-    text += PortfolioText(campaign);
   } else if (campaign.has_best()) {
-    Line(&text, "best", "the start variant: no change was faster");
+    Line(&text, "best",
+         campaign.has_portfolio() ? "the start variant: no change was faster over all sizes"
+                                  : "the start variant: no change was faster");
   }
+  text += PortfolioText(campaign);
   Line(&text, "tier", TierText(campaign.tier()));
   Line(&text, "roof", absl::StrJoin(campaign.roof(), ", "));
   if (path.size() > 1) absl::StrAppend(&text, "kept changes:\n", PathText(path));

@@ -33,6 +33,18 @@ TEST(MarkdownPageTest, IsThatOfARecordedCampaign) {
   EXPECT_EQ(page, Slurp(GoldenFile("attention.md")));
 }
 
+TEST(MarkdownPageTest, SaysInTheSummaryWhatAPortfolioGains) {
+  v1::Report report = RecordedReport();
+  v1::Campaign& campaign = *report.mutable_campaign();
+  campaign.set_best(0);
+  EXPECT_THAT(MarkdownPage(report), HasSubstr("the start variant: nothing was faster\n"));
+  campaign.mutable_portfolio()->add_members()->set_iteration(12);
+  campaign.mutable_portfolio()->set_speedup_over_start(1.22);
+  const std::string page = MarkdownPage(report);
+  EXPECT_THAT(page, HasSubstr("the start variant: nothing was faster over all sizes\n"));
+  EXPECT_THAT(page, HasSubstr("1.220x over the start; iteration 12 at every size\n"));
+}
+
 TEST(MarkdownPageTest, ShowsEachRatioWithItsOwnTimes) {
   v1::Report report = RecordedReport();
   v1::Campaign& campaign = *report.mutable_campaign();

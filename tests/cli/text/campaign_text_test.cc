@@ -138,6 +138,22 @@ TEST(SummaryTest, SaysThatNothingWasFaster) {
   EXPECT_THAT(text, Not(HasSubstr("kept changes")));
 }
 
+// No variant is faster than the start over all sizes, but each is at some.
+TEST(SummaryTest, CountsAPortfolioAsAnImprovement) {
+  v1::Campaign campaign = Ended();
+  campaign.set_best(0);
+  EXPECT_EQ(ExitCodeOf(campaign), kNoImprovement);
+  v1::Portfolio& portfolio = *campaign.mutable_portfolio();
+  portfolio.add_members()->set_iteration(12);
+  portfolio.set_speedup_over_start(1);
+  EXPECT_EQ(ExitCodeOf(campaign), kNoImprovement);
+  portfolio.set_speedup_over_start(1.22);
+  EXPECT_EQ(ExitCodeOf(campaign), kDone);
+  const std::string text = SummaryText(campaign, {SomeIterations()[0]});
+  EXPECT_THAT(text, HasSubstr("best       the start variant: no change was faster over all sizes\n"));
+  EXPECT_THAT(text, HasSubstr("portfolio: 1.220x over the start; iteration 12 at every size\n"));
+}
+
 TEST(SummaryTest, SaysWhatACampaignWaitsFor) {
   v1::Campaign campaign;
   campaign.set_name("campaigns/8");
