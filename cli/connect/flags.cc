@@ -43,6 +43,18 @@ absl::Status SetChooser(const SpecFlags& flags, v1::ChooserSettings* chooser) {
   return absl::OkStatus();
 }
 
+// CLI::Range takes nan.
+CLI::Validator Share() {
+  return CLI::Validator(
+      [](std::string& text) {
+        double value = 0;
+        return absl::SimpleAtod(text, &value) && value >= 0 && value <= 1
+                   ? std::string()
+                   : absl::StrCat(text, " is not a number from 0 to 1");
+      },
+      "0 to 1");
+}
+
 CLI::Validator WholeCampaignName() {
   return CLI::Validator(
       [](std::string& text) {
@@ -134,7 +146,7 @@ void AddSpecFlags(CLI::App& command, SpecFlags* flags) {
           "Of a goal over several sizes: keep nothing that falls below this share of the best speed kept so far "
           "at any of them (default: the bundle's)")
       ->type_name("SHARE")
-      ->check(CLI::Range(0.0, 1.0))
+      ->check(Share())
       ->excludes(size);
   command
       .add_option("--portfolio", flags->portfolio,
@@ -240,12 +252,12 @@ absl::StatusOr<v1::CampaignSpec> MakeSpec(const SpecFlags& flags, const v1::Bund
   if (!flags.sizes.empty()) {
     if (absl::Status status = SetGoalSizes(flags.sizes, bundle, spec.mutable_goal()); !status.ok()) return status;
   }
-  if (flags.worst > 0) {
+  if (flags.worst) {
     if (spec.goal().sizes_size() < 2) {
       return absl::InvalidArgumentError(
           "--worst is for a goal over several sizes: name them with --sizes, or in kernel.toml");
     }
-    spec.mutable_goal()->set_worst(flags.worst);
+    spec.mutable_goal()->set_worst(*flags.worst);
   }
   if (flags.portfolio > 0) spec.mutable_goal()->set_portfolio(flags.portfolio == 1 ? 0 : flags.portfolio);
   if (spec.goal().portfolio() > 1 && spec.goal().sizes_size() < 2) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -38,8 +39,8 @@ CLI::Option* AddCampaignOption(CLI::App& command, std::string* campaign, const s
 // What run and submit may ask for beside the bundle; 0 and empty: the bundle's goal and the default limits.
 struct SpecFlags {
   std::string size;
-  std::string sizes;  // main=0.6,large=0.4
-  double worst = 0;
+  std::string sizes;            // main=0.6,large=0.4
+  std::optional<double> worst;  // 0: no limit, whatever the bundle's goal has
   int portfolio = 0;
   double goal = 0;
   int iterations = 0;

@@ -36,10 +36,11 @@ void ReadToleranceKeys(TomlTable& table, v1::Tolerance& tolerance) {
 
 namespace {
 
-// The weights of several sizes. The heaviest stands for all of them where one is asked for.
-void ReadGoalSizes(TomlTable& table, v1::Goal& goal) {
+// The weights of several sizes. The heaviest stands for all of them where one is asked for. Answers how many are named,
+// wrong ones too.
+size_t ReadGoalSizes(TomlTable& table, v1::Goal& goal) {
   std::optional<TomlTable> sizes = table.Table("sizes");
-  if (!sizes) return;
+  if (!sizes) return 0;
   sizes->set_where("[goal]: sizes");
   double sum = 0, most = 0;
   const size_t before = sizes->Names().size();
@@ -60,6 +61,7 @@ void ReadGoalSizes(TomlTable& table, v1::Goal& goal) {
   if (goal.sizes().size() == before && before > 0 && std::fabs(sum - 1) > kGoalWeights) {
     sizes->Complain(sizes->line(), absl::StrCat("the weights have the sum ", sum, "; expected 1"));
   }
+  return before;
 }
 
 void ReadGoal(TomlTable& root, Reading& reading) {
@@ -71,20 +73,20 @@ void ReadGoal(TomlTable& root, Reading& reading) {
     table->Complain(table->line(), table->Has("size") ? "size and sizes exclude each other; expected one of them"
                                                       : "the key size is missing; expected it, or sizes");
   }
-  ReadGoalSizes(*table, goal);
+  const bool one_size = ReadGoalSizes(*table, goal) < 2;
   if (std::optional<double> worst = table->Number("worst")) {
-    if (*worst < 0 || *worst > 1) {
+    if (!(*worst >= 0 && *worst <= 1)) {
       table->Complain(table->Line("worst"), absl::StrCat("worst is ", *worst, "; expected 0 to 1"));
     }
-    if (table->Has("worst") && !table->Has("sizes")) {
+    if (table->Has("worst") && one_size) {
       table->Complain(table->Line("worst"),
-                      "worst limits what a size of several may lose, and there is one; expected it with sizes only");
+                      "worst limits what a size of several may lose, and there is one; expected it with several sizes");
     }
     goal.set_worst(*worst);
   }
   if (std::optional<int64_t> portfolio = table->Integer("portfolio")) {
-    if (*portfolio > 1 && !table->Has("sizes")) {
-      table->Complain(table->Line("portfolio"), "one size needs one variant; expected portfolio with sizes only");
+    if (*portfolio > 1 && one_size) {
+      table->Complain(table->Line("portfolio"), "one size needs one variant; expected portfolio with several sizes");
     }
     if (*portfolio > 1) goal.set_portfolio(static_cast<int32_t>(*portfolio));
   }

@@ -41,10 +41,10 @@ absl::Status CheckGoalSizes(const v1::Bundle& bundle, const v1::Goal& goal) {
   if (goal.portfolio() > 1 && goal.sizes_size() < 2) {
     return BadField("spec.goal.portfolio", "expected with several spec.goal.sizes only: one size needs one variant");
   }
-  if (goal.sizes().empty()) {
-    return goal.worst() == 0 ? absl::OkStatus()
-                             : BadField("spec.goal.worst", "expected with spec.goal.sizes only: one size can't lose");
+  if (goal.sizes_size() < 2 && goal.worst() != 0) {
+    return BadField("spec.goal.worst", "expected with several spec.goal.sizes only: one size can't lose");
   }
+  if (goal.sizes().empty()) return absl::OkStatus();
   if (!(std::fabs(sum - 1) <= kGoalWeights)) {
     return BadField("spec.goal.sizes", absl::StrCat("the weights have the sum ", sum, "; expected 1"));
   }

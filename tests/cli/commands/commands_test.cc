@@ -373,7 +373,9 @@ TEST_F(CommandsTest, SubmitNoGoalOverSizesThatMakesNoSense) {
       {{"--sizes", "tiny,tiny"}, "tiny is there twice"},
       {{"--sizes", "tiny,main", "--worst", "1.5"}, "--worst"},
       {{"--sizes", "tiny,main", "--size", "main"}, "--size"},
+      {{"--sizes", "tiny,main", "--worst", "nan"}, "nan is not a number from 0 to 1"},
       {{"--worst", "0.9"}, "--worst is for a goal over several sizes"},
+      {{"--sizes", "main", "--worst", "0.9"}, "--worst is for a goal over several sizes"},
       {{"--sizes", "tiny,main", "--portfolio", "9"}, "--portfolio"},
       {{"--portfolio", "2"}, "--portfolio is for a goal over several sizes"}};
   for (const auto& [flags, why] : wrong) {

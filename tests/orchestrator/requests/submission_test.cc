@@ -110,7 +110,8 @@ TEST(SubmissionTest, RefusesAGoalOverSizesThatMakesNoSense) {
   refuse("the weight of main is -0.5; expected above 0", {{"small", 1.5}, {"main", -0.5}});
   refuse("tiny has no size huge", {{"huge", 0.5}, {"main", 0.5}});
   refuse("expected 0 to 1", {{"small", 0.5}, {"main", 0.5}}, 1.5);
-  refuse("expected with spec.goal.sizes only", {}, 0.9);
+  refuse("expected with several spec.goal.sizes only", {}, 0.9);
+  refuse("expected with several spec.goal.sizes only", {{"main", 1}}, 0.9);
   v1::SubmitCampaignRequest request = Request();
   request.mutable_spec()->mutable_goal()->set_size("main");
   request.mutable_spec()->mutable_goal()->set_portfolio(2);
