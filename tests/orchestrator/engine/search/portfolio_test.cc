@@ -249,19 +249,6 @@ TEST_F(Portfolios, UseTheWholeBudgetWhereTheStartIsTheBest) {
   EXPECT_TRUE(all) << summary().counts().tried() << " of 16: " << summary().message();
 }
 
-// The second leg, where the baseline is out of reach, finds nothing that is faster than what the first one found.
-TEST_F(Portfolios, UseTheWholeBudgetWhereTheBestIsThatOfALegBefore) {
-  const auto time = [](const Values& variant, const Values& size) {
-    return size.at("N") * 0.01 / variant.at("TILE") * (1 + 0.1 * variant.at("UNROLL")) *
-           (1 + 0.1 * variant.at("SPLIT"));
-  };
-  Run(BundleFor({{"small", 0.5}, {"large", 0.5}}, 4), time, {{"small", 1e-3}, {"large", 1e4}}, 24);
-  ASSERT_EQ(summary().legs_size(), 2) << summary().message();
-  const bool all = summary().counts().tried() == 24 || summary().stop_reason() == v1::STOP_REASON_SPACE ||
-                   summary().stop_reason() == v1::STOP_REASON_GAIN;
-  EXPECT_TRUE(all) << summary().counts().tried() << " of 24: " << summary().message();
-}
-
 // Three sizes with a best tile each: those of two legs and the start's. Two variants have to serve them.
 TEST_F(Portfolios, HaveNoMoreVariantsThanWereAskedFor) {
   Run(BundleFor({{"small", 0.25}, {"main", 0.2}, {"large", 0.55}}, 2), ByTile);
