@@ -1,0 +1,528 @@
+// Whole trials of small kernels on the host GPU: honest changes pass every check on the way to a keep, others are
+// rejected by the check that is meant for them.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "kernels/read/bundle_reader.h"
+#include "kernels/space.h"
+#include "tests/gpu/shared_device.h"
+#include "worker/check/start_variant.h"
+#include "worker/device/job_file.h"
+#include "worker/process/spawn.h"
+#include "worker/process/subprocess.h"
+#include "worker/trial/timer.h"
+#include "worker/validate/validator.h"
+
+namespace pawl {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr char kToml[] = R"toml(
+name = "case"
+source = "kernel.cu"
+[goal]
+size = "main"
+speedup = 1.1
+[[size]]
+name = "tiny"
+N = 61
+[[size]]
+name = "main"
+N = 1500
+[hidden]
+N = [1, 200]
+[[variable]]
+name = "CHANGE"
+values = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]
+start = 0
+[reference]
+source = "reference.cu"
+[tolerance]
+absolute = 1e-4
+relative = 1e-5
+[[tensor]]
+name = "x"
+type = "f32"
+shape = ["N"]
+range = [-4, 4]
+align = 4
+[[tensor]]
+name = "y"
+type = "f32"
+shape = ["N"]
+role = "output"
+align = 4
+[[tensor]]
+name = "between"
+type = "i32"
+shape = ["1 + (CHANGE == 9) * 2^28"]
+role = "scratch"
+[[launch]]
+entry = "step"
+grid = ["ceil_div(N, 256)"]
+block = [64]
+arguments = ["x", "y", "between", "N"]
+[[reference.launch]]
+entry = "expected"
+grid = ["ceil_div(N, 256)"]
+block = [256]
+arguments = ["x", "y", "N"]
+)toml";
+
+constexpr char kReference[] = R"cuda(
+extern "C" __global__ void expected(const float* x, float* y, int n) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) y[i] = 2 * x[i] + 1;
+}
+)cuda";
+
+// Four elements a thread, which adds up 16 parts of each.
+constexpr char kKernel[] = R"cuda(
+__device__ int calls;
+
+__device__ float Slow(float x) {
+  float sum = 0;
+  for (int part = 0; part < (CHANGE == 0 ? 16 : 1); ++part) sum += CHANGE == 0 ? x / 8 : 2 * x;
+  return sum + 1;
+}
+
+extern "C" __global__ void step(const float* x, float* y, int* between, int n) {
+  const int first = 4 * (blockIdx.x * blockDim.x + threadIdx.x);
+  const bool last = first < n && first + 4 >= n;
+#if CHANGE == 7 || CHANGE == 8
+  const bool aligned = ((unsigned long long)x | (unsigned long long)y) % 16 == 0;
+  if (first + 4 <= n && (CHANGE == 7 || aligned)) {
+    const float4 four = *reinterpret_cast<const float4*>(x + first);
+    *reinterpret_cast<float4*>(y + first) = make_float4(Slow(four.x), Slow(four.y), Slow(four.z), Slow(four.w));
+    return;
+  }
+#endif
+  for (int i = first; i < first + 4 && i < n; ++i) y[i] = Slow(x[i]);
+#if CHANGE == 2
+  if (last) y[n - 1] = 0;
+#elif CHANGE == 3
+  if (last) y[n] = 1;
+#elif CHANGE == 4
+  if (last) const_cast<float*>(x)[n - 1] = 0;
+#elif CHANGE == 5
+  if (last && n > 1000) y[n - 1] = nanf("");
+#elif CHANGE == 6
+  if (last) y[n - 1] *= 1 + 1e-6f * (clock64() / 64 % 4);
+#elif CHANGE == 9
+  if (last) between[n] = n;
+#elif CHANGE == 10
+  if (last && n > 1000) *reinterpret_cast<volatile int*>(8) = 1;
+#elif CHANGE == 11
+  if (last) ++calls;
+#endif
+}
+)cuda";
+
+class Folder {
+ public:
+  Folder() {
+    std::string name = (std::filesystem::temp_directory_path() / "pawl-host-gpu-XXXXXX").string();
+    path_ = mkdtemp(name.data());
+  }
+  ~Folder() { std::filesystem::remove_all(path_); }
+  Folder& Write(const std::string& name, const std::string& text) {
+    std::ofstream(path_ / name, std::ios::binary) << text;
+    return *this;
+  }
+  v1::Bundle Read() const {
+    BundleReading reading = ReadBundle(path_);
+    for (const Problem& problem : reading.problems) ADD_FAILURE() << FormatProblem(problem);
+    return reading.bundle;
+  }
+
+ private:
+  std::filesystem::path path_;
+};
+
+v1::Bundle ScaledAddition() {
+  return Folder().Write("kernel.toml", kToml).Write("kernel.cu", kKernel).Write("reference.cu", kReference).Read();
+}
+
+v1::Variant Change(const v1::Bundle& bundle, int value) {
+  v1::Variant variant = StartVariant(bundle);
+  (*variant.mutable_values())["CHANGE"] = value;
+  return variant;
+}
+
+// Against the start.
+v1::TrialResult Try(const v1::Bundle& bundle, int change) {
+  const absl::StatusOr<v1::TrialResult> result = RunAgainst(bundle, Change(bundle, change), StartVariant(bundle));
+  EXPECT_TRUE(result.ok()) << result.status();
+  return result.ok() ? *result : v1::TrialResult();
+}
+
+v1::TrialResult Try(int change) { return Try(ScaledAddition(), change); }
+
+v1::Check CheckOf(int change) { return Try(change).failure().check(); }
+
+TEST(HostGpu, TakesAFasterChangeAllTheWayToAKeep) {
+  PAWL_NEEDS_GPU();
+  const v1::TrialResult faster = Try(1);
+  EXPECT_FALSE(faster.has_failure()) << faster.failure().message();
+  EXPECT_LT(faster.warm_us(), 0.7 * faster.parent_warm_us());
+  EXPECT_LT(faster.cold_us(), faster.parent_cold_us());
+  EXPECT_GT(faster.confirming_pairs_size(), 0);
+  EXPECT_TRUE(faster.checked_to_keep());
+}
+
+TEST(HostGpu, RejectsWhatIsWrongByTheCheckMeantForIt) {
+  PAWL_NEEDS_GPU();
+  EXPECT_EQ(CheckOf(2), v1::CHECK_TOLERANCE);
+  EXPECT_EQ(CheckOf(3), v1::CHECK_GUARD_BAND);
+  EXPECT_EQ(CheckOf(4), v1::CHECK_INPUT_CHANGED);
+  EXPECT_EQ(CheckOf(5), v1::CHECK_NON_FINITE);
+  EXPECT_EQ(CheckOf(6), v1::CHECK_DETERMINISM);
+  EXPECT_EQ(CheckOf(9), v1::CHECK_OUT_OF_MEMORY);
+}
+
+// The kernel is wrong where what it takes for 16 bytes' alignment is the 4 that it was promised.
+TEST(HostGpu, PlacesTensorsOfASmallAlignAtOddMultiplesOfIt) {
+  PAWL_NEEDS_GPU();
+  const v1::TrialResult careless = Try(7);
+  EXPECT_EQ(careless.failure().check(), v1::CHECK_FAULT) << careless.failure().message();
+}
+
+// Pawl's own kernels among them.
+TEST(HostGpu, TakesTensorsOfAnyTypeAtTheAlignOfAnElement) {
+  PAWL_NEEDS_GPU();
+  CudaDevice& device = SharedDevice()->cuda();
+  for (const auto& [type, cpp, bytes] : {std::tuple{"u8", "unsigned char", 1}, {"f16", "__half", 2}}) {
+    const std::string tensors = absl::StrReplaceAll(
+        kToml, {{"\"f32\"", absl::StrCat("\"", type, "\"")},
+                {"align = 4", absl::StrCat("align = ", bytes)},
+                {"range = [-4, 4]", bytes > 1 ? "range = [0, 4]" : "fill = { integers = [0, 4] }"}});
+    const std::string copy =
+        absl::StrCat("#include <cuda_fp16.h>\nextern \"C\" __global__ void NAME(const ", cpp, "* x, ", cpp,
+                     "* y, PARAMETERS int n) {\n  for (int i = blockIdx.x * blockDim.x + ",
+                     "threadIdx.x; i < n; i += gridDim.x * blockDim.x) y[i] = x[i];\n}\n");
+    const v1::Bundle bundle =
+        Folder()
+            .Write("kernel.toml", tensors)
+            .Write("kernel.cu", absl::StrReplaceAll(copy, {{"NAME", "step"}, {"PARAMETERS", "int*,"}}))
+            .Write("reference.cu", absl::StrReplaceAll(copy, {{"NAME", "expected"}, {"PARAMETERS", ""}}))
+            .Read();
+    const absl::StatusOr<StartVariantRun> run = RunStartVariant(device, bundle);
+    ASSERT_TRUE(run.ok()) << type << ": " << run.status();
+    EXPECT_FALSE(run->failure) << type << " at " << run->failure->size() << ": " << run->failure->message();
+    const BuiltSize& main = *run->built.Find("main");
+    const absl::StatusOr<Timing> timing = TimeAgainst(device, bundle, main, main, {.pairs = 2});
+    ASSERT_TRUE(timing.ok()) << type << ": " << timing.status();
+    EXPECT_FALSE(timing->failure) << type << ": " << timing->failure->message();
+  }
+}
+
+TEST(HostGpu, GoesOnAfterAFault) {
+  PAWL_NEEDS_GPU();
+  EXPECT_EQ(CheckOf(10), v1::CHECK_FAULT);
+  EXPECT_EQ(CheckOf(2), v1::CHECK_TOLERANCE);
+}
+
+TEST(HostGpu, TimesCallsThatLeaveGlobalsChangedByThemselves) {
+  PAWL_NEEDS_GPU();
+  CudaDevice& device = SharedDevice()->cuda();
+  const v1::Bundle bundle = ScaledAddition();
+  const auto build = [&](int change) {
+    return *BuildVariant(device.builder(), bundle, Change(bundle, change), {bundle.sizes(1)}, device.gpu());
+  };
+  const BuiltVariant counts = build(11), start = build(0);
+  const absl::StatusOr<Timing> timing =
+      TimeAgainst(device, bundle, *counts.Find("main"), *start.Find("main"), {.pairs = 2});
+  ASSERT_TRUE(timing.ok()) << timing.status();
+  EXPECT_FALSE(timing->failure) << timing->failure->message();
+  ASSERT_EQ(timing->times.pairs_size(), 2);
+  EXPECT_TRUE(timing->times.pairs(0).single());
+}
+
+// The wall clock disagrees about Pawl's own kernel too: no pair counts, and the candidate is not to blame.
+TEST(HostGpu, BlamesNoCandidateForAHostThatIsLate) {
+  PAWL_NEEDS_GPU();
+  CudaDevice& device = SharedDevice()->cuda();
+  const v1::Bundle bundle = ScaledAddition();
+  const BuiltVariant start =
+      *BuildVariant(device.builder(), bundle, StartVariant(bundle), {bundle.sizes(1)}, device.gpu());
+  setenv("CUDA_HOST_GPU_LATE_US", "2000", 1);
+  device.runner().Restart();
+  device.runner().EndSpare();
+  const absl::StatusOr<Timing> timing =
+      TimeAgainst(device, bundle, *start.Find("main"), *start.Find("main"), {.pairs = 1, .measurements = 1});
+  unsetenv("CUDA_HOST_GPU_LATE_US");
+  device.runner().Restart();
+  ASSERT_TRUE(timing.ok()) << timing.status();
+  EXPECT_FALSE(timing->failure) << timing->failure->message();
+  EXPECT_EQ(timing->times.pairs_size(), 0);
+  ASSERT_EQ(timing->times.disturbances_size(), 1);
+  EXPECT_THAT(timing->times.disturbances(0), HasSubstr("wall clock"));
+}
+
+// What compute-sanitizer and ncu run, here without them.
+TEST(HostGpu, CallsTheItemsOfAJobWithTensorsAtOddMultiplesOfTheirAlign) {
+  PAWL_NEEDS_GPU();
+  CudaDevice& device = SharedDevice()->cuda();
+  const v1::Bundle bundle = ScaledAddition();
+  const auto run = [&](int change) {
+    const absl::StatusOr<BuiltVariant> built = BuildVariant(device.builder(), bundle, Change(bundle, change),
+                                                            {bundle.sizes(0), bundle.sizes(1)}, device.gpu());
+    EXPECT_TRUE(built.ok() && !built->failure);
+    const absl::StatusOr<JobFile> job =
+        JobFile::Write(device, {&built->sizes[0], &built->sizes[1]}, 3, {}, /*shift=*/true);
+    EXPECT_TRUE(job.ok()) << job.status();
+    ProcessOptions calls;
+    calls.argv = {device.runner_program(), "--job", job->path()};
+    const absl::StatusOr<ProcessResult> result = RunProcess(calls);
+    EXPECT_TRUE(result.ok()) << result.status();
+    return *result;
+  };
+  const ProcessResult careful = run(8), careless = run(7);
+  EXPECT_TRUE(careful.ok()) << careful.err;
+  EXPECT_THAT(careful.out, HasSubstr("2\n"));
+  EXPECT_FALSE(careless.ok());
+  EXPECT_THAT(careless.err, HasSubstr("MISALIGNED"));
+}
+
+// The setup launch makes twice the weights and one more.
+v1::Bundle Prepared() {
+  const std::string toml =
+      absl::StrCat(std::string(kToml).substr(0, std::string(kToml).find("[[tensor]]")),
+                   "[[tensor]]\nname = \"x\"\ntype = \"f32\"\nshape = [\"N\"]\nrange = [-4, 4]\n"
+                   "[[tensor]]\nname = \"w\"\ntype = \"f32\"\nshape = [\"N\"]\nrange = [-2, 2]\nstatic = true\n"
+                   "[[tensor]]\nname = \"packed\"\ntype = \"f32\"\nshape = [\"N\"]\nrole = \"scratch\"\nstatic = true\n"
+                   "[[tensor]]\nname = \"y\"\ntype = \"f32\"\nshape = [\"N\"]\nrole = \"output\"\n"
+                   "[setup]\nsource = \"setup.cu\"\n[[setup.launch]]\nentry = \"pack\"\ngrid = [\"ceil_div(N, 64)\"]\n"
+                   "block = [64]\narguments = [\"w\", \"packed\", \"N\"]\n"
+                   "[[launch]]\nentry = \"step\"\ngrid = [\"ceil_div(N, 64)\"]\nblock = [64]\n"
+                   "arguments = [\"x\", \"packed\", \"y\", \"N\"]\n"
+                   "[[reference.launch]]\nentry = \"expected\"\ngrid = [\"ceil_div(N, 64)\"]\nblock = [64]\n"
+                   "arguments = [\"x\", \"w\", \"y\", \"N\"]\n");
+  // The changes 1, 3 and 4 find out whether the call is the first since globals were reset, as those that are timed
+  // are.
+  return Folder()
+      .Write("kernel.toml", toml)
+      .Write("kernel.cu", R"cuda(
+__device__ int calls;
+extern "C" __global__ void step(const float* x, float* packed, float* y, int n) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= n) return;
+  y[i] = x[i] * packed[i];
+#if CHANGE == 1
+  if (i != n - 1) return;
+  if (n > 1000 && calls == 0) packed[i] = 0;
+  calls = 1;
+#elif CHANGE == 2
+  if (i == n - 1) packed[i] = 0;
+#elif CHANGE == 3 || CHANGE == 4
+  if (i != n - 1) return;
+  if (n > 1000 && calls == 0) *(CHANGE == 3 ? y + i : (volatile float*)8) = 9;
+  calls = 1;
+#endif
+}
+)cuda")
+      .Write("setup.cu", R"cuda(
+extern "C" __global__ void pack(const float* w, float* packed, int n) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) packed[i] = 2 * w[i] + 1;
+}
+)cuda")
+      .Write("reference.cu", R"cuda(
+extern "C" __global__ void expected(const float* x, const float* w, float* y, int n) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) y[i] = x[i] * (2 * w[i] + 1);
+}
+)cuda")
+      .Read();
+}
+
+TEST(HostGpu, RejectsWhatChangesWhatTheSetupMade) {
+  PAWL_NEEDS_GPU();
+  const v1::Bundle bundle = Prepared();
+  const v1::TrialResult always = Try(bundle, 2), timed = Try(bundle, 1);
+  EXPECT_EQ(always.failure().stage(), v1::STAGE_VALIDATE) << always.failure().message();
+  EXPECT_THAT(always.failure().message(), HasSubstr("static tensor"));
+  EXPECT_EQ(timed.failure().check(), v1::CHECK_UNTOUCHED) << timed.failure().message();
+  EXPECT_THAT(timed.failure().message(), HasSubstr("that the setup launches made"));
+}
+
+constexpr char kManyToml[] = R"toml(
+name = "case"
+source = "kernel.cu"
+timing = "cold"
+[goal]
+size = "main"
+speedup = 1.1
+[[size]]
+name = "main"
+N = 500
+[[variable]]
+name = "PASSES"
+values = [1, 3, 20]
+start = 20
+[reference]
+source = "reference.cu"
+[[tensor]]
+name = "x"
+type = "i32"
+shape = ["N"]
+role = "inout"
+fill = { integers = [0, 9] }
+[[launch]]
+entry = "step"
+grid = ["ceil_div(N, 64)"]
+block = [64]
+repeat = "PASSES"
+arguments = ["x", "N"]
+[[reference.launch]]
+entry = "expected"
+grid = ["ceil_div(N, 64)"]
+block = [64]
+arguments = ["x", "N"]
+)toml";
+
+// One call has more launches than the host can queue, the others have few: cold calls of all are graphs.
+TEST(HostGpu, TimesColdCallsOfManyLaunchesBesideAWitness) {
+  PAWL_NEEDS_GPU();
+  CudaDevice& device = SharedDevice()->cuda();
+  const v1::Bundle bundle = Folder()
+                                .Write("kernel.toml", kManyToml)
+                                .Write("kernel.cu", R"cuda(
+extern "C" __global__ void step(int* x, int n) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) x[i] += 60 / PASSES;
+}
+)cuda")
+                                .Write("reference.cu", R"cuda(
+extern "C" __global__ void expected(int* x, int n) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) x[i] += 60;
+}
+)cuda")
+                                .Read();
+  const auto build = [&](int passes) {
+    v1::Variant variant = StartVariant(bundle);
+    (*variant.mutable_values())["PASSES"] = passes;
+    return *BuildVariant(device.builder(), bundle, variant, {bundle.sizes(0)}, device.gpu());
+  };
+  const BuiltVariant many = build(20), few = build(3), one = build(1);
+  TimingOptions options;
+  options.pairs = 3;
+  options.witness = one.Find("main");
+  const absl::StatusOr<Timing> timing = TimeAgainst(device, bundle, *few.Find("main"), *many.Find("main"), options);
+  ASSERT_TRUE(timing.ok()) << timing.status();
+  EXPECT_FALSE(timing->failure) << timing->failure->message();
+  ASSERT_EQ(timing->times.pairs_size(), 3);
+  const v1::PairSample& pair = timing->times.pairs(0);
+  EXPECT_GT(pair.parent_us(), 4 * pair.candidate_us());
+  EXPECT_GT(pair.candidate_us(), 2 * pair.witness_us());
+}
+
+TEST(HostGpu, RejectsWhatIsWrongInTimedCallsOnly) {
+  PAWL_NEEDS_GPU();
+  const v1::Bundle bundle = Prepared();
+  const v1::TrialResult wrong = Try(bundle, 3), faulty = Try(bundle, 4);
+  EXPECT_EQ(wrong.failure().check(), v1::CHECK_TIMED_OUTPUT) << wrong.failure().message();
+  EXPECT_EQ(faulty.failure().check(), v1::CHECK_FAULT) << faulty.failure().message();
+  EXPECT_EQ(faulty.failure().stage(), v1::STAGE_MEASURE);
+}
+
+constexpr char kProblemToml[] = R"toml(
+name = "case"
+source = "kernel.cu"
+problem = "problem.py"
+[goal]
+size = "main"
+speedup = 1.1
+[[size]]
+name = "tiny"
+N = 61
+[[size]]
+name = "main"
+N = 1500
+[[variable]]
+name = "CHANGE"
+values = [0, 1]
+start = 0
+[tolerance]
+absolute = 1e-4
+relative = 1e-5
+[[tensor]]
+name = "x"
+type = "f32"
+shape = ["N"]
+[[tensor]]
+name = "y"
+type = "f32"
+shape = ["N"]
+role = "output"
+[[launch]]
+entry = "step"
+grid = ["ceil_div(N, 64)"]
+block = [64]
+arguments = ["x", "y", "N"]
+[work]
+flops = "N"
+bytes = "8 * N"
+)toml";
+
+constexpr char kProblemPy[] = R"python(
+import numpy as np
+
+
+def inputs(sizes, seed):
+    return {"x": np.random.default_rng(seed).uniform(-9, 9, sizes["N"]).astype(np.float32)}
+
+
+def reference(x):
+    return {"y": 2 * x}
+)python";
+
+// What problem.py gives is below 10, and what scales it at the larger size is not.
+v1::Bundle OfProblem(const std::string& beyond_ten) {
+  return Folder()
+      .Write("kernel.toml", kProblemToml)
+      .Write("problem.py", kProblemPy)
+      .Write("kernel.cu", absl::StrCat(R"cuda(
+extern "C" __global__ void step(const float* x, float* y, int n) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= n) return;
+  float sum = 0;
+  for (int part = 0; part < (CHANGE == 0 ? 16 : 1); ++part) sum += CHANGE == 0 ? x[i] / 8 : 2 * x[i];
+  y[i] = sum;
+  if (n > 1000 && x[i] > 10) )cuda",
+                                       beyond_ten, ";\n}\n"))
+      .Read();
+}
+
+TEST(HostGpu, ChecksWithScaledInputsOfProblemPyBeforeAKeep) {
+  PAWL_NEEDS_GPU();
+  const v1::Bundle bundle = OfProblem("y[i] = CHANGE == 1 ? 0 : y[i]");
+  const absl::StatusOr<v1::TrialResult> narrow = RunAgainst(bundle, Change(bundle, 1), StartVariant(bundle));
+  if (absl::StrContains(narrow.status().message(), "NumPy")) GTEST_SKIP() << narrow.status();
+  ASSERT_TRUE(narrow.ok()) << narrow.status();
+  EXPECT_GT(narrow->pairs_size(), 0) << "it passes everything up to what comes before a keep";
+  EXPECT_EQ(narrow->failure().check(), v1::CHECK_TOLERANCE) << narrow->failure().message();
+  EXPECT_EQ(narrow->failure().size(), "main");
+}
+
+TEST(HostGpu, BlamesNoCandidateForScaledInputsThatBreakTheStart) {
+  PAWL_NEEDS_GPU();
+  const v1::Bundle bundle = OfProblem("*(volatile float*)8 = 0");
+  const absl::StatusOr<v1::TrialResult> faster = RunAgainst(bundle, Change(bundle, 1), StartVariant(bundle));
+  if (absl::StrContains(faster.status().message(), "NumPy")) GTEST_SKIP() << faster.status();
+  ASSERT_TRUE(faster.ok()) << faster.status();
+  EXPECT_FALSE(faster->has_failure()) << faster->failure().message();
+  EXPECT_TRUE(faster->checked_to_keep());
+}
+
+}  // namespace
+}  // namespace pawl
