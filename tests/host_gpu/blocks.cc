@@ -174,16 +174,15 @@ void ReleaseBlock(unsigned self) {
   running->at_barrier.clear();
 }
 
-void ReleaseWarp(unsigned first, unsigned self) {
+// `mask`: of one that waits.
+void ReleaseWarp(unsigned first, unsigned mask, unsigned self) {
   Warp& warp = running->warps[first / 32];
-  for (unsigned lane = 0; lane < 32; ++lane) {
-    if ((warp.at_barrier >> lane & 1) == 0) continue;
-    const unsigned group = running->threads[first + lane].mask & warp.live;
-    if ((group & ~warp.at_barrier) != 0) continue;
-    for (unsigned other = 0; other < 32; ++other) {
-      if ((group >> other & 1) != 0 && first + other != self) running->ready.push_back(first + other);
-    }
-    warp.at_barrier &= ~group;
+  const unsigned group = mask & warp.live;
+  if ((group & ~warp.at_barrier) != 0) return;
+  warp.at_barrier &= ~group;
+  for (unsigned left = group; left != 0; left &= left - 1) {
+    const unsigned thread = first + static_cast<unsigned>(__builtin_ctz(left));
+    if (thread != self) running->ready.push_back(thread);
   }
 }
 
@@ -193,7 +192,10 @@ void End(unsigned thread) {
   --running->live;
   running->warps[thread / 32].live &= ~(1u << thread % 32);
   if (running->live > 0 && !running->at_barrier.empty()) ReleaseBlock(kNobody);
-  if (running->warps[thread / 32].at_barrier != 0) ReleaseWarp(thread / 32 * 32, kNobody);
+  const unsigned first = thread / 32 * 32;
+  for (unsigned left = running->warps[first / 32].at_barrier; left != 0; left &= left - 1) {
+    ReleaseWarp(first, running->threads[first + static_cast<unsigned>(__builtin_ctz(left))].mask, kNobody);
+  }
 }
 
 void RunFiber() {
@@ -350,7 +352,7 @@ void host_gpu_warp_barrier(unsigned mask) {
   const unsigned lane = 1u << own->thread % 32;
   running->threads[own->thread].mask = mask;
   warp.at_barrier |= lane;
-  ReleaseWarp(own->thread / 32 * 32, own->thread);
+  ReleaseWarp(own->thread / 32 * 32, mask, own->thread);
   if ((warp.at_barrier & lane) == 0) return;
   GoOnWithAnother(own->context);
 }

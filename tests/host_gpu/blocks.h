@@ -8,8 +8,8 @@
 
 namespace host_gpu {
 
-inline constexpr int kMultiprocessors = 2, kThreadsPerMultiprocessor = 1024, kMaxBlocks = 16, kMaxThreads = 1024;
-inline constexpr size_t kSharedPerMultiprocessor = 48 << 10, kSharedPerBlock = 47 << 10;
+inline constexpr int kMultiprocessors = 1, kThreadsPerMultiprocessor = 1024, kMaxBlocks = 16, kMaxThreads = 1024;
+inline constexpr size_t kSharedPerMultiprocessor = 17 << 10, kSharedPerBlock = 16 << 10;
 
 enum class Fault { kNone, kIllegalAddress, kMisaligned, kDeadlock };
 

@@ -6,7 +6,7 @@
 
 namespace host_gpu {
 
-inline constexpr size_t kTotalBytes = size_t{64} << 20;
+inline constexpr size_t kTotalBytes = size_t{24} << 20;
 
 // What device memory is: host memory with pages around it that can't be touched. Not thread-safe.
 class Memory {

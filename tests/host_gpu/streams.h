@@ -21,7 +21,6 @@ class Stream {
   void Finish();
   // The same, and waits.
   void Wait();
-  bool empty() const { return queue_.empty(); }
   double end() const { return end_; }
   // Until EndCapture, work is noted only.
   void BeginCapture() { captured_ = std::make_shared<std::vector<Work>>(); }
