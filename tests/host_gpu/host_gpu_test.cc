@@ -17,6 +17,7 @@
 #include "worker/device/job_file.h"
 #include "worker/process/spawn.h"
 #include "worker/process/subprocess.h"
+#include "worker/trial/side_by_side.h"
 #include "worker/trial/timer.h"
 #include "worker/validate/validator.h"
 
@@ -176,6 +177,25 @@ TEST(HostGpu, TakesAFasterChangeAllTheWayToAKeep) {
   EXPECT_LT(faster.cold_us(), faster.parent_cold_us());
   EXPECT_GT(faster.confirming_pairs_size(), 0);
   EXPECT_TRUE(faster.checked_to_keep());
+}
+
+TEST(HostGpu, ComparesTwoSidesWithoutACampaign) {
+  PAWL_NEEDS_GPU();
+  class Nobody : public TrialObserver {
+    void Report(v1::Stage, int, int, const std::string&) override {}
+    bool stopped() const override { return false; }
+  } nobody;
+  const auto bundle = std::make_shared<const v1::Bundle>(ScaledAddition());
+  const auto compare = [&](int change) {
+    return CompareSides(SharedDevice()->cuda(), {bundle, StartVariant(*bundle)}, {bundle, Change(*bundle, change)},
+                        {"main"}, nobody);
+  };
+  const absl::StatusOr<SideBySide> faster = compare(1), wrong = compare(2);
+  ASSERT_TRUE(faster.ok() && wrong.ok()) << faster.status() << wrong.status();
+  ASSERT_EQ(faster->sizes.size(), 1u);
+  EXPECT_EQ(Overall(*faster), v1::FASTER);
+  ASSERT_TRUE(wrong->candidate_failure);
+  EXPECT_EQ(wrong->candidate_failure->check(), v1::CHECK_TOLERANCE);
 }
 
 TEST(HostGpu, RejectsWhatIsWrongByTheCheckMeantForIt) {
