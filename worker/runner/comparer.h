@@ -85,8 +85,9 @@ class Comparer {
   // Queues the fill of all sets of tensors, and the setup launches.
   absl::Status Fill(const Key& key);
   absl::Status Refill(const Key& key);  // both, for any sets
-  // All that comes before the first launch of a replay that is timed, or looks as if it were.
-  absl::Status GetReady(const std::vector<int>& order, const Key& key, bool cold);
+  // All that comes before the first launch of a replay that is timed, or looks as if it were. `set_up`, if given, gets
+  // DigestOfSetup: it is read before the GPU holds, so that the calls find what they find in timed replays.
+  absl::Status GetReady(const std::vector<int>& order, const Key& key, bool cold, uint64_t* set_up = nullptr);
   absl::Status CallSet(Side& side, int set);
   absl::StatusOr<CUgraphExec> Captured(Side& side, const std::vector<int>& order);
   void DropGraphs();
