@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -158,9 +159,21 @@ v1::Variant Change(const v1::Bundle& bundle, int value) {
   return variant;
 }
 
+constexpr int kTries = 5;  // where the host was late, times prove nothing
+
 // Against the start.
+absl::StatusOr<v1::TrialResult> RunUndisturbed(const v1::Bundle& bundle, int change) {
+  absl::StatusOr<v1::TrialResult> result;
+  for (int tries = 0; tries < kTries; ++tries) {
+    result = RunAgainst(bundle, Change(bundle, change), StartVariant(bundle));
+    if (!result.ok()) break;
+    if (result->disturbances().empty() && result->failure().check() != v1::CHECK_UNSTEADY) break;
+  }
+  return result;
+}
+
 v1::TrialResult Try(const v1::Bundle& bundle, int change) {
-  const absl::StatusOr<v1::TrialResult> result = RunAgainst(bundle, Change(bundle, change), StartVariant(bundle));
+  const absl::StatusOr<v1::TrialResult> result = RunUndisturbed(bundle, change);
   EXPECT_TRUE(result.ok()) << result.status();
   return result.ok() ? *result : v1::TrialResult();
 }
@@ -190,7 +203,9 @@ TEST(HostGpu, ComparesTwoSidesWithoutACampaign) {
     return CompareSides(SharedDevice()->cuda(), {bundle, StartVariant(*bundle)}, {bundle, Change(*bundle, change)},
                         {"main"}, nobody);
   };
-  const absl::StatusOr<SideBySide> faster = compare(1), wrong = compare(2);
+  absl::StatusOr<SideBySide> faster = compare(1);
+  for (int tries = 1; tries < kTries && faster.ok() && Overall(*faster) == v1::UNCLEAR; ++tries) faster = compare(1);
+  const absl::StatusOr<SideBySide> wrong = compare(2);
   ASSERT_TRUE(faster.ok() && wrong.ok()) << faster.status() << wrong.status();
   ASSERT_EQ(faster->sizes.size(), 1u);
   EXPECT_EQ(Overall(*faster), v1::FASTER);
@@ -441,9 +456,14 @@ extern "C" __global__ void expected(int* x, int n) {
   ASSERT_TRUE(timing.ok()) << timing.status();
   EXPECT_FALSE(timing->failure) << timing->failure->message();
   ASSERT_EQ(timing->times.pairs_size(), 3);
-  const v1::PairSample& pair = timing->times.pairs(0);
-  EXPECT_GT(pair.parent_us(), 4 * pair.candidate_us());
-  EXPECT_GT(pair.candidate_us(), 2 * pair.witness_us());
+  v1::PairSample least = timing->times.pairs(0);  // a late host makes some longer
+  for (const v1::PairSample& pair : timing->times.pairs()) {
+    least.set_parent_us(std::min(least.parent_us(), pair.parent_us()));
+    least.set_candidate_us(std::min(least.candidate_us(), pair.candidate_us()));
+    least.set_witness_us(std::min(least.witness_us(), pair.witness_us()));
+  }
+  EXPECT_GT(least.parent_us(), 4 * least.candidate_us());
+  EXPECT_GT(least.candidate_us(), 2 * least.witness_us());
 }
 
 TEST(HostGpu, RejectsWhatIsWrongInTimedCallsOnly) {
@@ -526,7 +546,7 @@ extern "C" __global__ void step(const float* x, float* y, int n) {
 TEST(HostGpu, ChecksWithScaledInputsOfProblemPyBeforeAKeep) {
   PAWL_NEEDS_GPU();
   const v1::Bundle bundle = OfProblem("y[i] = CHANGE == 1 ? 0 : y[i]");
-  const absl::StatusOr<v1::TrialResult> narrow = RunAgainst(bundle, Change(bundle, 1), StartVariant(bundle));
+  const absl::StatusOr<v1::TrialResult> narrow = RunUndisturbed(bundle, 1);
   if (absl::StrContains(narrow.status().message(), "NumPy")) GTEST_SKIP() << narrow.status();
   ASSERT_TRUE(narrow.ok()) << narrow.status();
   EXPECT_GT(narrow->pairs_size(), 0) << "it passes everything up to what comes before a keep";
@@ -537,7 +557,7 @@ TEST(HostGpu, ChecksWithScaledInputsOfProblemPyBeforeAKeep) {
 TEST(HostGpu, BlamesNoCandidateForScaledInputsThatBreakTheStart) {
   PAWL_NEEDS_GPU();
   const v1::Bundle bundle = OfProblem("*(volatile float*)8 = 0");
-  const absl::StatusOr<v1::TrialResult> faster = RunAgainst(bundle, Change(bundle, 1), StartVariant(bundle));
+  const absl::StatusOr<v1::TrialResult> faster = RunUndisturbed(bundle, 1);
   if (absl::StrContains(faster.status().message(), "NumPy")) GTEST_SKIP() << faster.status();
   ASSERT_TRUE(faster.ok()) << faster.status();
   EXPECT_FALSE(faster->has_failure()) << faster->failure().message();
