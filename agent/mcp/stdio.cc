@@ -54,7 +54,7 @@ class StdioCalls {
   StdioCalls(const McpServer& server, const McpStdioOptions& options)
       : server_(server), options_(options), writer_(options.out) {}
 
-  // An error: there is no thread to be had, and nothing to end. With fewer than asked for it goes on.
+  // An error: no thread could be started, and there is nothing to end. With fewer than asked for it goes on.
   absl::Status Start() {
     try {
       for (int i = 0; i < options_.threads; ++i) threads_.emplace_back([this] { Work(); });

@@ -6,7 +6,7 @@ namespace pawl {
 // usual. For commands that have something to clean up.
 void NoteInterrupts(int noted = 1);
 bool Interrupted();
-// Twice: whoever runs it does not want to wait.
+// Twice: the user does not want to wait.
 bool InterruptedAgain();
 
 }  // namespace pawl
