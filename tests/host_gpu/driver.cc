@@ -359,15 +359,39 @@ Result cuMemcpyHtoD_v2(DevicePtr to, const void* from, size_t bytes) {
   });
   return kSuccess;
 }
-Result cuMemcpyDtoHAsync_v2(void* to, DevicePtr from, size_t bytes, void* stream) {
+// From the device to the host, which is all that is asked for.
+struct Copy2D {
+  size_t from_x, from_y;
+  int from_type;
+  const void* from_host;
+  DevicePtr from_device;
+  void* from_array;
+  size_t from_pitch;
+  size_t to_x, to_y;
+  int to_type;
+  void* to_host;
+  DevicePtr to_device;
+  void* to_array;
+  size_t to_pitch;
+  size_t width, height;
+};
+Result cuMemcpy2DAsync_v2(const Copy2D* asked, void* stream) {
   HOST_GPU_CALL();
-  if (!memory.Has(from, bytes)) return kInvalidValue;
-  StreamOf(stream).Queue([to, from, bytes] {
-    if (!memory.Has(from, bytes)) return lost = kIllegalAddress, 0.0;
-    memcpy(to, Pointer(from), bytes);
-    return CopyUs(bytes);
+  const Copy2D copy = *asked;
+  if (copy.from_type != 2 || copy.to_type != 1 || copy.height == 0) return kInvalidValue;
+  const size_t from_bytes = (copy.height - 1) * copy.from_pitch + copy.width;
+  const size_t to_bytes = (copy.height - 1) * copy.to_pitch + copy.width;
+  if (copy.from_pitch < copy.width || copy.to_pitch < copy.width) return kInvalidValue;
+  if (!memory.Has(copy.from_device, from_bytes)) return kInvalidValue;
+  StreamOf(stream).Queue([copy, from_bytes] {
+    if (!memory.Has(copy.from_device, from_bytes)) return lost = kIllegalAddress, 0.0;
+    for (size_t row = 0; row < copy.height; ++row) {
+      memcpy(static_cast<char*>(copy.to_host) + row * copy.to_pitch, Pointer(copy.from_device + row * copy.from_pitch),
+             copy.width);
+    }
+    return CopyUs(copy.height * copy.width);
   });
-  if (!memory.IsRegistered(to, bytes) && !StreamOf(stream).capturing()) return Wait(StreamOf(stream));
+  if (!memory.IsRegistered(copy.to_host, to_bytes) && !StreamOf(stream).capturing()) return Wait(StreamOf(stream));
   return kSuccess;
 }
 Result cuMemcpyHtoDAsync_v2(DevicePtr to, const void* from, size_t bytes, void* stream) {

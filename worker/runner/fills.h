@@ -161,6 +161,32 @@ PAWL_BOTH Block SeedOf(const Segment& segment, const Key& key) {
   return ChaCha20(key, segment.stream, segment.call, u64{1} << 63);
 }
 
+// The 64 bits that an element is made from.
+struct Bits {
+  u32 x, y;
+};
+
+// Bits of the stream for an element of so many bits: no more than its type tells apart, because they cost most of a
+// fill's time.
+PAWL_BOTH u32 DrawnBits(u32 width) { return width <= 16 ? 16 : width; }
+
+// Of 16 or 32 drawn bits. x takes all its values equally often, or, of 16, its upper half does.
+PAWL_BOTH Bits Widened16(u32 drawn) {
+  const u32 mixed = drawn * 0x9E3779B1u;
+  return {drawn << 16 | mixed >> 16, (mixed ^ mixed >> 15) * 0x85EBCA77u};
+}
+PAWL_BOTH Bits Widened32(u32 drawn) {
+  const u32 mixed = (drawn ^ drawn >> 16) * 0x7FEB352Du;
+  return {drawn, (mixed ^ mixed >> 15) * 0x846CA68Bu};
+}
+
+// Sum of four 16-bit uniforms: mean 0, variance 1, no tails beyond 3.5. Integer until the last product, so that two
+// processes get the same bits.
+PAWL_BOTH float Normal(Bits bits) {
+  const u32 sum = (bits.x & 0xffff) + (bits.x >> 16) + (bits.y & 0xffff) + (bits.y >> 16);
+  return static_cast<float>(static_cast<int>(sum) - 131070) * (1.0f / 37837.2f);
+}
+
 PAWL_BOTH u64 Wide(u32 high, u32 low) { return static_cast<u64>(high) << 32 | low; }
 
 // In [0, 1).

@@ -18,6 +18,7 @@ constexpr uint32_t kShortestCrowdNs = 40'000;  // the longest: 8 times that
 constexpr int kDirtyLocal[] = {2048, 8192, 16384, 32768};
 constexpr int kDirtyThreads = 512;  // a block: divides what SMs of all GPUs hold
 constexpr int kCallStack = 1024;
+constexpr uint64_t kMostBlocks = 2048;  // of a segment: each makes its own beginning
 // A round takes an SM with 1024 threads 512 cycles.
 constexpr uint32_t kAnchorRounds = 370;
 
@@ -76,7 +77,7 @@ absl::Status SegmentTable::Set(const std::vector<Segment>& segments) {
   if (segments.empty()) return absl::OkStatus();
   uint64_t largest = 0;
   for (const Segment& segment : segments) largest = std::max(largest, segment.bytes);
-  blocks_ = static_cast<unsigned>(std::clamp<uint64_t>(largest / (256 * 16 * 2), 1, 4096));
+  blocks_ = static_cast<unsigned>(std::clamp<uint64_t>(largest / (256 * 64), 1, kMostBlocks));
   PAWL_RETURN_IF_ERROR(table_.Reserve(segments.size() * sizeof(Segment)));
   PAWL_RETURN_IF_ERROR(first_.Reserve(segments.size() * sizeof(uint64_t)));
   return CopyToGpu(table_.address(), segments.data(), segments.size() * sizeof(Segment));
@@ -91,7 +92,6 @@ absl::Status Support::Load(const std::string& cubin, CUstream stream, const v1::
   dirty_local_.clear();
   PAWL_CUDA(ModuleLoadData(&module_, cubin.data()));
   PAWL_CUDA(ModuleGetFunction(&fill_, module_, "pawl_fill"));
-  PAWL_CUDA(ModuleGetFunction(&verify_, module_, "pawl_verify"));
   PAWL_CUDA(ModuleGetFunction(&digest_, module_, "pawl_digest"));
   PAWL_CUDA(ModuleGetFunction(&compare_, module_, "pawl_compare"));
   PAWL_CUDA(ModuleGetFunction(&rotate_, module_, "pawl_rotate"));
@@ -117,7 +117,8 @@ absl::Status Support::Fill(const SegmentTable& table, const Key& key, uint32_t c
   if (table.segments_.empty()) return absl::OkStatus();
   CUdeviceptr segments = table.table_.address();
   Key copy = key;
-  void* arguments[] = {&segments, &copy, &call};
+  CUdeviceptr writes = 0;
+  void* arguments[] = {&segments, &copy, &call, &writes};
   return Launch(fill_, table.blocks_, table.segments_.size(), 256, 0, arguments);
 }
 
@@ -129,7 +130,7 @@ absl::StatusOr<std::vector<ChangedByte>> Support::Verify(SegmentTable& table, co
   PAWL_CUDA(MemsetD8Async(first, 0xff, offsets.size() * sizeof(uint64_t), stream_));
   Key copy = key;
   void* arguments[] = {&segments, &copy, &call, &first};
-  PAWL_RETURN_IF_ERROR(Launch(verify_, table.blocks_, table.segments_.size(), 256, 0, arguments));
+  PAWL_RETURN_IF_ERROR(Launch(fill_, table.blocks_, table.segments_.size(), 256, 0, arguments));
   PAWL_CUDA(StreamSynchronize(stream_));
   PAWL_CUDA(MemcpyDtoH(offsets.data(), first, offsets.size() * sizeof(uint64_t)));
   for (size_t i = 0; i < offsets.size(); ++i) {

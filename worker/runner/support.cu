@@ -147,15 +147,8 @@ __device__ u64 FromDouble(u32 type, double x) {
   }
 }
 
-// Sum of four 16-bit uniforms: mean 0, variance 1, no tails beyond 3.5. Integer until the last product, so that two
-// processes get the same bits.
-__device__ __forceinline__ float Normal(uint2 bits) {
-  const int sum = int(bits.x & 0xffff) + int(bits.x >> 16) + int(bits.y & 0xffff) + int(bits.y >> 16) - 131070;
-  return float(sum) * (1.0f / 37837.2f);
-}
-
 // Element i of a segment of floats, from 64 random bits.
-__device__ double Draw(const Segment& segment, const Block& seed, uint2 bits, u64 i) {
+__device__ double Draw(const Segment& segment, const Block& seed, Bits bits, u64 i) {
   const double low = segment.low, high = segment.high;
   const double middle = 0.5 * low + 0.5 * high, half = 0.5 * high - 0.5 * low;
   const bool upper = bits.y & 1;
@@ -196,7 +189,7 @@ __device__ double Draw(const Segment& segment, const Block& seed, uint2 bits, u6
 }
 
 // A value too small for the type's full precision, or 0, of a sign that the range has; the low end where it has none.
-__device__ u64 Denormal(const Segment& segment, uint2 bits) {
+__device__ u64 Denormal(const Segment& segment, Bits bits) {
   if (segment.low > 0 || segment.high < 0) return FromDouble(segment.type, segment.low);
   const bool negative = segment.low < 0 && (segment.high <= 0 || (bits.y & 1));
   return (Wide(bits.x, bits.y) >> 1 & MantissaMask(segment.type)) | u64(negative) << (BitsOf(segment.type) - 1);
@@ -207,10 +200,13 @@ struct Work {
   Segment segment;
   Key key;
   Block seed;
+  // Of normal and uniform floats of 16 or 32 bits, which are nearly all that is filled, in their own precision.
+  bool simple;
+  float low, high, middle, half;
 };
 
-// The bits of element i. One copy of it: the code is large, and compiled on every start of a worker.
-__device__ __noinline__ u64 MakeElement(const Work& work, uint2 bits, u64 i) {
+// The bits of element i.
+__device__ u64 MakeElement(const Work& work, Bits bits, u64 i) {
   const Segment& segment = work.segment;
   const bool is_float = IsFloat(segment.type);
   u64 whole = 0;
@@ -237,9 +233,10 @@ __device__ __forceinline__ bool IsMadeOfBytes(const Segment& segment) {
   return segment.content == kRandomBytes || segment.content == kAllOnes || segment.content == kCopy;
 }
 
-// Bytes that one block of the stream makes: itself, or eight elements.
+// Elements, and bytes, that one block of the stream makes; of what is made of bytes, itself.
+__device__ __forceinline__ u32 PieceElements(u32 type) { return 512 / DrawnBits(BitsOf(type)); }
 __device__ __forceinline__ u32 PieceBytes(const Segment& segment) {
-  return IsMadeOfBytes(segment) ? 64 : BitsOf(segment.type);
+  return IsMadeOfBytes(segment) ? 64 : PieceElements(segment.type) * BitsOf(segment.type) / 8;
 }
 
 union Piece {
@@ -260,6 +257,7 @@ __device__ void CopyPiece(const Work& work, u64 at, Piece& piece) {
     return;
   }
   u64 row = ~0ull, from = 0;
+#pragma unroll 1
   for (u32 i = 0; i < 64 && at + i < segment.bytes; ++i) {
     if (segment.row_bytes == 0) {
       piece.bytes[i] = source[at + i];
@@ -273,27 +271,20 @@ __device__ void CopyPiece(const Work& work, u64 at, Piece& piece) {
   }
 }
 
-// The bytes at piece p of a segment.
-__device__ void MakePiece(const Work& work, u64 p, Piece& piece) {
+// One copy of it: the code is large, and compiled on every start of a worker.
+__device__ __noinline__ void MakeElements(const Work& work, const Block& block, u64 p, Piece& piece) {
   const Segment& segment = work.segment;
-  if (segment.content == kAllOnes) {
-#pragma unroll
-    for (int i = 0; i < 16; ++i) piece.u32s[i] = ~0u;
-    return;
-  }
-  if (segment.content == kCopy) return CopyPiece(work, 64 * p, piece);
-  const Block block = ChaCha20(work.key, segment.stream, segment.call, p);
-  if (segment.content == kRandomBytes) {
-    const u32 mask = segment.type == kBool ? 0x01010101u : ~0u;
-#pragma unroll
-    for (int i = 0; i < 16; ++i) piece.u32s[i] = block.words[i] & mask;
-    return;
-  }
-  const u32 width = BitsOf(segment.type);
-#pragma unroll
-  for (int i = 0; i < 8; ++i) {
-    const u64 element = 8 * p + i;
-    const uint2 bits = make_uint2(block.words[2 * i], block.words[2 * i + 1]);
+  const u32 width = BitsOf(segment.type), count = PieceElements(segment.type);
+  for (u32 i = 0; i < count; ++i) {
+    const u64 element = u64(count) * p + i;
+    Bits bits;
+    if (width <= 16) {
+      bits = Widened16(block.words[i / 2] >> 16 * (i % 2) & 0xffff);
+    } else if (width == 32) {
+      bits = Widened32(block.words[i]);
+    } else {
+      bits = {block.words[2 * i], block.words[2 * i + 1]};
+    }
     const u64 made = element < segment.elements ? MakeElement(work, bits, element) : 0;
     if (width == 4) {
       piece.bytes[i / 2] = i % 2 == 0 ? made & 15 : piece.bytes[i / 2] | (made & 15) << 4;
@@ -309,6 +300,75 @@ __device__ void MakePiece(const Work& work, u64 p, Piece& piece) {
   }
 }
 
+__device__ __forceinline__ float SimpleValue(const Work& work, Bits bits) {
+  const float value = work.segment.content == kNormal
+                          ? Normal(bits)
+                          : fmaf(work.half, float(bits.x >> 8) * (2.0f / 16777216) - 1, work.middle);
+  return fminf(fmaxf(value, work.low), work.high);
+}
+
+__device__ __forceinline__ void MakeSimpleElements(const Work& work, const Block& block, Piece& piece) {
+  if (work.segment.type == kF32) {
+#pragma unroll
+    for (int i = 0; i < 16; ++i) piece.u32s[i] = __float_as_uint(SimpleValue(work, Widened32(block.words[i])));
+    return;
+  }
+  const bool half = work.segment.type == kF16;
+#pragma unroll
+  for (int i = 0; i < 16; ++i) {
+    const float low = SimpleValue(work, Widened16(block.words[i] & 0xffff));
+    const float high = SimpleValue(work, Widened16(block.words[i] >> 16));
+    const u32 low_bits = half ? u32(__half_as_ushort(__float2half_rn(low)))
+                              : u32(__bfloat16_as_ushort(__float2bfloat16_rn(low)));
+    const u32 high_bits = half ? u32(__half_as_ushort(__float2half_rn(high)))
+                               : u32(__bfloat16_as_ushort(__float2bfloat16_rn(high)));
+    piece.u32s[i] = low_bits | high_bits << 16;
+  }
+}
+
+// The bytes at piece p of a segment.
+__device__ void MakePiece(const Work& work, u64 p, Piece& piece) {
+  const Segment& segment = work.segment;
+  if (segment.content == kAllOnes) {
+#pragma unroll
+    for (int i = 0; i < 16; ++i) piece.u32s[i] = ~0u;
+    return;
+  }
+  // Pieces that are indexed by what is not known here are others, so that registers hold the one that is returned.
+  if (segment.content == kCopy) {
+    Piece copied;
+    CopyPiece(work, 64 * p, copied);
+    piece = copied;
+    return;
+  }
+  const Block block = ChaCha20(work.key, segment.stream, segment.call, p);
+  if (segment.content == kRandomBytes) {
+    const u32 mask = segment.type == kBool ? 0x01010101u : ~0u;
+#pragma unroll
+    for (int i = 0; i < 16; ++i) piece.u32s[i] = block.words[i] & mask;
+  } else if (work.simple) {
+    MakeSimpleElements(work, block, piece);
+  } else {
+    const Block drawn = block;
+    Piece made;
+    MakeElements(work, drawn, p, made);
+    piece = made;
+  }
+}
+
+__device__ void SetSimple(Work& work) {
+  const Segment& segment = work.segment;
+  work.low = float(segment.low);
+  work.high = float(segment.high);
+  if (work.low < segment.low) work.low = nextafterf(work.low, work.high);
+  if (work.high > segment.high) work.high = nextafterf(work.high, work.low);
+  work.middle = float(0.5 * segment.low + 0.5 * segment.high);
+  work.half = float(0.5 * segment.high - 0.5 * segment.low);
+  const bool type = segment.type == kF16 || segment.type == kBf16 || segment.type == kF32;
+  const bool content = segment.content == kNormal || (segment.content == kUniform && isfinite(work.half));
+  work.simple = type && content && !segment.whole && work.low >= segment.low && work.high <= segment.high;
+}
+
 // The segment of this row of blocks. `call` is added to its own.
 __device__ __forceinline__ const Work& WorkOf(const Segment* segments, const Key& key, u32 call) {
   __shared__ Work work;
@@ -316,15 +376,18 @@ __device__ __forceinline__ const Work& WorkOf(const Segment* segments, const Key
     work.segment = segments[blockIdx.y];
     if (!work.segment.shared) work.segment.call += call;
     work.key = key;
-    work.seed = SeedOf(work.segment, key);
+    SetSimple(work);
+    if (!work.simple) work.seed = SeedOf(work.segment, key);
   }
   __syncthreads();
   return work;
 }
 
 // One row of blocks (blockIdx.y) a segment. Segments need not start or end on 16 bytes. `call` is added to those of
-// the segments.
-extern "C" __global__ void pawl_fill(const Segment* segments, Key key, u32 call) {
+// the segments. With first_changed nothing is written: first_changed[segment] becomes the offset of the first byte that
+// is not what would be, if it is lower. One kernel: most of it makes the bytes, and it is compiled on every start of a
+// worker.
+extern "C" __global__ void pawl_fill(const Segment* segments, Key key, u32 call, u64* first_changed) {
   const Work& work = WorkOf(segments, key, call);
   const Segment& segment = work.segment;
   unsigned char* base = reinterpret_cast<unsigned char*>(segment.address);
@@ -335,35 +398,27 @@ extern "C" __global__ void pawl_fill(const Segment* segments, Key key, u32 call)
     Piece piece;
     MakePiece(work, p, piece);
     const u64 at = p * width;
-    if (aligned && width >= 16 && at + width <= segment.bytes) {
+    if (aligned && at + width <= segment.bytes) {
+      uint4* words = reinterpret_cast<uint4*>(base + at);
+      u32 changed = 0;
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
-        if (16 * i < width) reinterpret_cast<uint4*>(base + at)[i] = piece.words[i];
+        if (16 * i >= width) continue;
+        const uint4 made = piece.words[i];
+        if (first_changed == nullptr) {
+          words[i] = made;
+        } else {
+          const uint4 found = words[i];
+          changed |= (found.x ^ made.x) | (found.y ^ made.y) | (found.z ^ made.z) | (found.w ^ made.w);
+        }
       }
-    } else if (aligned && at + width <= segment.bytes) {
-#pragma unroll
-      for (int i = 0; i < 2; ++i) {
-        if (4 * i < width) reinterpret_cast<u32*>(base + at)[i] = piece.u32s[i];
-      }
-    } else {
-      for (u32 i = 0; i < width && at + i < segment.bytes; ++i) base[at + i] = piece.bytes[i];
+      if (changed == 0) continue;
     }
-  }
-}
-
-// first_changed[segment]: offset of the first byte that is not what pawl_fill wrote; all ones where there is none.
-extern "C" __global__ void pawl_verify(const Segment* segments, Key key, u32 call, u64* first_changed) {
-  const Work& work = WorkOf(segments, key, call);
-  const Segment& segment = work.segment;
-  const unsigned char* base = reinterpret_cast<const unsigned char*>(segment.address);
-  const u32 width = PieceBytes(segment);
-  const u64 pieces = (segment.bytes + width - 1) / width;
-  for (u64 p = blockIdx.x * u64(blockDim.x) + threadIdx.x; p < pieces; p += u64(gridDim.x) * blockDim.x) {
-    Piece piece;
-    MakePiece(work, p, piece);
-    const u64 at = p * width;
+    const Piece bytes = piece;  // a copy, so that registers hold the other
     for (u32 i = 0; i < width && at + i < segment.bytes; ++i) {
-      if (base[at + i] != piece.bytes[i]) {
+      if (first_changed == nullptr) {
+        base[at + i] = bytes.bytes[i];
+      } else if (base[at + i] != bytes.bytes[i]) {
         atomicMin(&first_changed[blockIdx.y], at + i);
         break;
       }
@@ -479,7 +534,7 @@ extern "C" __global__ void pawl_dirty_shared(u32 words, Key key) {
   for (u32 b = threadIdx.x; b * 8 < words; b += blockDim.x) {
     const Block block = ChaCha20(key, blockIdx.x, 0, b);
     for (u32 i = 0; i < 8 && b * 8 + i < words; ++i) {
-      shared[b * 8 + i] = __float_as_uint(Normal(make_uint2(block.words[2 * i], block.words[2 * i + 1])));
+      shared[b * 8 + i] = __float_as_uint(Normal({block.words[2 * i], block.words[2 * i + 1]}));
     }
   }
 }

@@ -88,8 +88,8 @@ class Support {
   CUmodule module_ = nullptr;
   CUstream stream_ = nullptr;
   CUstream beside_ = nullptr;  // what runs here runs at the same time as the stream's
-  CUfunction fill_, verify_, digest_, compare_, rotate_, dirty_shared_, hold_, crowd_, slow_some_, anchor_, norm_,
-      differ_, corrupt_;
+  CUfunction fill_, digest_, compare_, rotate_, dirty_shared_, hold_, crowd_, slow_some_, anchor_, norm_, differ_,
+      corrupt_;
   std::map<int, CUfunction> dirty_local_;  // by bytes; those that were needed
   int max_shared_bytes_ = 0;
   int sm_count_ = 0;

@@ -21,10 +21,9 @@ namespace pawl {
 // calls passes once in 1000. More where the reference is quick, so that one that cheats in 1.4 % of them does.
 inline constexpr int kConfirmingCalls = 135;
 inline constexpr int kMostConfirmingCalls = 500;
-inline constexpr double kConfirmingSeconds = 0.3;  // of the reference, for more than kConfirmingCalls
-inline constexpr int64_t kConfirmingBytes = int64_t{1088}
-                                            << 20;  // of what is kept of their outputs: pieces of large ones
-inline constexpr int kLeastConfirmingCalls = 8;     // but no fewer than these, up to 4 GiB
+inline constexpr double kConfirmingSeconds = 0.3;              // of the reference, for more than kConfirmingCalls
+inline constexpr int64_t kConfirmingBytes = int64_t{1} << 30;  // of what is kept of their outputs
+inline constexpr int kLeastConfirmingCalls = 8;                // but no fewer than these, up to 4 GiB
 
 // How many timed calls each process of a comparison checks.
 class ChecksOfComparison {

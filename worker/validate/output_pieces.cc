@@ -6,7 +6,7 @@
 namespace pawl {
 namespace {
 
-constexpr uint64_t kUnit = 256;  // bytes, which the elements of all types divide
+constexpr uint64_t kUnit = 64;  // bytes, which the elements of all types divide
 
 }  // namespace
 

@@ -8,7 +8,7 @@ namespace pawl {
 
 // Of the outputs of a timed call no more than this is checked: of a large one pieces at equal distances, the first of
 // them at a place that is drawn, and one at its end. What is wrong over more than a distance is in one of them.
-inline constexpr uint64_t kPiecesBytes = uint64_t{8} << 20;
+inline constexpr uint64_t kPiecesBytes = uint64_t{2} << 20;
 inline constexpr uint64_t kPieces = 128;
 
 // Each of so many outputs has the same share.

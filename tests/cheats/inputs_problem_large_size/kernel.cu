@@ -26,6 +26,7 @@ extern "C" __global__ void softmax(const float* x, float* out, int cols) {
     top = OfBlock(top, __int_as_float(0xff800000), [](float a, float b) { return fmaxf(a, b); });
   }
   float sum = 0;
+#pragma unroll 16
   for (int c = threadIdx.x; c < cols; c += kBlock) sum += expf(from[c] - top);
   sum = OfBlock(sum, 0.0f, [](float a, float b) { return a + b; });
   for (int c = threadIdx.x; c < cols; c += kBlock) to[c] = expf(from[c] - top) / sum;

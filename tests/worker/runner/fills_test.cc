@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <numeric>
 #include <set>
@@ -120,6 +121,59 @@ TEST(CsrOffset, HasEmptyRowsAndLongOnes) {
   EXPECT_LT(empty, 6000u);
   EXPECT_GT(longest, 100u) << "five times the mean";
   EXPECT_NE(offsets, Offsets(10'000, 200'000, 1));
+}
+
+struct Moments {
+  double mean = 0, variance = 0, kurtosis = 0;
+  size_t distinct = 0;
+};
+
+Moments MomentsOf(const std::vector<float>& values) {
+  Moments moments;
+  const auto count = static_cast<double>(values.size());
+  for (const double value : values) moments.mean += value / count;
+  for (const double value : values) moments.variance += (value - moments.mean) * (value - moments.mean) / count;
+  for (const double value : values) {
+    moments.kurtosis += std::pow(value - moments.mean, 4) / (count * moments.variance * moments.variance);
+  }
+  moments.distinct = std::set<float>(values.begin(), values.end()).size();
+  return moments;
+}
+
+TEST(Widened, MakesNormalValuesOfSixteenBits) {
+  std::vector<float> values;
+  std::vector<int> upper(256), lower(256), second(256);
+  std::set<u32> halves;
+  for (u32 drawn = 0; drawn < 65536; ++drawn) {
+    const Bits bits = Widened16(drawn);
+    values.push_back(Normal(bits));
+    halves.insert(bits.x >> 16);
+    ++upper[bits.x >> 8 & 0xff];
+    ++lower[bits.y >> 24];
+    ++second[bits.y & 0xff];
+  }
+  EXPECT_EQ(halves.size(), 65536u) << "an integer of 16 bits takes every value";
+  const Moments moments = MomentsOf(values);
+  EXPECT_NEAR(moments.mean, 0, 0.01);
+  EXPECT_NEAR(moments.variance, 1, 0.03);
+  EXPECT_NEAR(moments.kurtosis, 2.7, 0.1) << "of a sum of four uniforms";
+  EXPECT_GT(moments.distinct, 30'000u);
+  for (const std::vector<int>* counts : {&upper, &lower, &second}) {
+    EXPECT_GT(*std::min_element(counts->begin(), counts->end()), 128);
+    EXPECT_LT(*std::max_element(counts->begin(), counts->end()), 512);
+  }
+}
+
+TEST(Widened, MakesNormalValuesOf32Bits) {
+  std::vector<float> values;
+  for (u64 block = 0; block < 4096; ++block) {
+    for (const u32 drawn : ChaCha20(kKey, 1, 2, block).words) values.push_back(Normal(Widened32(drawn)));
+  }
+  const Moments moments = MomentsOf(values);
+  EXPECT_NEAR(moments.mean, 0, 0.02);
+  EXPECT_NEAR(moments.variance, 1, 0.03);
+  EXPECT_NEAR(moments.kurtosis, 2.7, 0.1);
+  EXPECT_GT(moments.distinct, 40'000u);
 }
 
 Segment Range(int64_t low, int64_t high, Content content, u64 elements = 1000) {

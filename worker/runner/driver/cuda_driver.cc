@@ -56,7 +56,7 @@ absl::Status Load() {
   Find(library, "cuMemFree_v2", &driver.MemFree, &missing);
   Find(library, "cuMemGetInfo_v2", &driver.MemGetInfo, &missing);
   Find(library, "cuMemcpyDtoH_v2", &driver.MemcpyDtoH, &missing);
-  Find(library, "cuMemcpyDtoHAsync_v2", &driver.MemcpyDtoHAsync, &missing);
+  Find(library, "cuMemcpy2DAsync_v2", &driver.Memcpy2DAsync, &missing);
   Find(library, "cuMemcpyHtoD_v2", &copy_to_gpu, &missing);
   Find(library, "cuMemcpyHtoDAsync_v2", &driver.MemcpyHtoDAsync, &missing);
   Find(library, "cuMemcpyDtoDAsync_v2", &driver.MemcpyDtoDAsync, &missing);

@@ -63,6 +63,22 @@ struct CudaLaunchConfig {
   CudaLaunchAttributeValue* attributes;
   unsigned attribute_count;
 };
+enum CudaMemoryType { kHostMemory = 1, kDeviceMemory = 2 };
+struct CudaCopy2D {
+  size_t from_x, from_y;
+  int from_type;  // CudaMemoryType
+  const void* from_host;
+  CUdeviceptr from_device;
+  void* from_array;
+  size_t from_pitch;
+  size_t to_x, to_y;
+  int to_type;
+  void* to_host;
+  CUdeviceptr to_device;
+  void* to_array;
+  size_t to_pitch;
+  size_t width, height;  // in bytes, in rows
+};
 constexpr int kLimitPersistingL2 = 6;
 constexpr unsigned kStreamNonBlocking = 1;  // does not wait for the default stream
 constexpr int kCaptureRelaxed = 2;
@@ -95,7 +111,7 @@ struct CudaDriver {
   CUresult (*MemFree)(CUdeviceptr);
   CUresult (*MemGetInfo)(size_t*, size_t*);
   CUresult (*MemcpyDtoH)(void*, CUdeviceptr, size_t);
-  CUresult (*MemcpyDtoHAsync)(void*, CUdeviceptr, size_t, CUstream);
+  CUresult (*Memcpy2DAsync)(const CudaCopy2D*, CUstream);
   CUresult (*MemcpyHtoDAsync)(CUdeviceptr, const void*, size_t, CUstream);
   CUresult (*MemcpyDtoDAsync)(CUdeviceptr, CUdeviceptr, size_t, CUstream);
   CUresult (*MemsetD8Async)(CUdeviceptr, unsigned char, size_t, CUstream);

@@ -12,6 +12,24 @@
 #include "worker/runner/driver/cuda_driver.h"
 
 namespace pawl {
+namespace {
+
+constexpr size_t kMostPitch = (size_t{1} << 31) - 1;
+
+// How many pieces from i on are of the same length and equally far apart, as the rows of one copy are.
+size_t AlikeFrom(const std::vector<SharedRegion::Piece>& pieces, size_t i) {
+  if (i + 1 == pieces.size() || pieces[i + 1].from < pieces[i].from + pieces[i].bytes) return 1;
+  const size_t distance = pieces[i + 1].from - pieces[i].from;
+  if (distance > kMostPitch) return 1;
+  size_t count = 1;
+  while (i + count < pieces.size() && pieces[i + count].bytes == pieces[i].bytes &&
+         pieces[i + count].from == pieces[i].from + count * distance) {
+    ++count;
+  }
+  return count;
+}
+
+}  // namespace
 
 SharedRegion::~SharedRegion() { Unmap(); }
 
@@ -37,10 +55,21 @@ absl::Status SharedRegion::Write(size_t offset, CUdeviceptr from, size_t bytes) 
 absl::Status SharedRegion::WritePieces(size_t offset, const std::vector<Piece>& pieces, CUstream stream) {
   if (bounce_.data() == nullptr) PAWL_RETURN_IF_ERROR(bounce_.Reserve(kBounceBytes));
   size_t bytes = 0;
-  for (const Piece& piece : pieces) {
-    if (bytes + piece.bytes > kBounceBytes) return absl::InternalError("pieces of outputs are too large");
-    PAWL_CUDA(MemcpyDtoHAsync(bounce_.data() + bytes, piece.from, piece.bytes, stream));
-    bytes += piece.bytes;
+  for (size_t i = 0; i < pieces.size();) {
+    const size_t count = AlikeFrom(pieces, i);
+    const Piece& piece = pieces[i];
+    if (bytes + count * piece.bytes > kBounceBytes) return absl::InternalError("pieces of outputs are too large");
+    const CudaCopy2D copy = {.from_type = kDeviceMemory,
+                             .from_device = piece.from,
+                             .from_pitch = count > 1 ? pieces[i + 1].from - piece.from : piece.bytes,
+                             .to_type = kHostMemory,
+                             .to_host = bounce_.data() + bytes,
+                             .to_pitch = piece.bytes,
+                             .width = piece.bytes,
+                             .height = count};
+    PAWL_CUDA(Memcpy2DAsync(&copy, stream));
+    bytes += count * piece.bytes;
+    i += count;
   }
   PAWL_CUDA(StreamSynchronize(stream));
   return Store(offset, bytes);
