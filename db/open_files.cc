@@ -105,6 +105,10 @@ std::optional<absl::Status> OpenFiles::LookOnce(bool last) {
   const std::optional<Index> after = ReadIndex();
   const bool steady = before && after && memcmp(&*before, &*after, sizeof(Index)) == 0;
   if (lengths.size() < 3) return absl::OkStatus();
+  if (lengths[2] < index_length_) {  // what SQLite has mapped of it can't be read any more
+    return Lost(files_[2].path, absl::StrCat("was cut from ", index_length_, " to ", lengths[2], " bytes"));
+  }
+  index_length_ = lengths[2];
   if (lengths[0] < length_ && !steady && !last) return std::nullopt;
   if (lengths[0] < length_ && (!steady || lengths[0] < after->pages * after->page_bytes)) {
     return Lost(files_[0].path, absl::StrCat("was cut from ", length_, " to ", lengths[0], " bytes"));

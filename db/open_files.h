@@ -52,9 +52,10 @@ class OpenFiles {
   const int database_;  // descriptor
   int index_ = -1;      // descriptor of -shm
   absl::Mutex mutex_;
-  std::vector<File> files_ ABSL_GUARDED_BY(mutex_);  // the database comes first
-  int64_t length_ ABSL_GUARDED_BY(mutex_) = 0;       // of the database, when it was last looked at
-  Header header_ ABSL_GUARDED_BY(mutex_) = {};       // when it was last looked at
+  std::vector<File> files_ ABSL_GUARDED_BY(mutex_);   // the database comes first
+  int64_t length_ ABSL_GUARDED_BY(mutex_) = 0;        // of the database, when it was last looked at
+  int64_t index_length_ ABSL_GUARDED_BY(mutex_) = 0;  // of the -shm, which only grows
+  Header header_ ABSL_GUARDED_BY(mutex_) = {};        // when it was last looked at
   absl::Status found_ ABSL_GUARDED_BY(mutex_);
 };
 

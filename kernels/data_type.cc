@@ -8,7 +8,7 @@
 namespace pawl {
 namespace {
 
-// What a floating-point type of fewer than 32 bits is made of.
+// What a floating-point type of up to 32 bits is made of.
 struct SmallFloat {
   int exponent_bits;
   int mantissa_bits;
@@ -159,6 +159,16 @@ double LowestOf(v1::DataType type) {
 bool Holds(v1::DataType type, double value) {
   return value >= LowestOf(type) && value <= LargestOf(type) && (IsFloat(type) || value == std::floor(value));
 }
+
+double RoundedUp(v1::DataType type, double value) {
+  if (!IsFloat(type) || type == v1::DATA_TYPE_F64 || value == 0 || !std::isfinite(value)) return value;
+  const SmallFloat format = type == v1::DATA_TYPE_F32 ? SmallFloat{8, 23, true} : SmallFloatOf(type);
+  const int least_exponent = 2 - (1 << (format.exponent_bits - 1));
+  const int unit = std::max(std::ilogb(value), least_exponent) - format.mantissa_bits;  // of the last place
+  return std::ldexp(std::ceil(std::ldexp(value, -unit)), unit);
+}
+
+double RoundedDown(v1::DataType type, double value) { return -RoundedUp(type, -value); }
 
 std::string EncodedScalar(v1::DataType type, double value) {
   switch (type) {

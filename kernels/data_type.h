@@ -37,6 +37,10 @@ double LowestOf(v1::DataType type);
 // Whether a value can be stored: within the type's range, and whole where the type is.
 bool Holds(v1::DataType type, double value);
 
+// The least value of a float type that is no less than this one, and the greatest that is no more.
+double RoundedUp(v1::DataType type, double value);
+double RoundedDown(v1::DataType type, double value);
+
 // The value as its bytes in memory, rounded to the nearest that the type has. Not for the packed types.
 std::string EncodedScalar(v1::DataType type, double value);
 // The value of the element at `bytes`, which has ElementBytes of the type. Not for the packed types.

@@ -46,7 +46,15 @@ bool IsPowerOfTwo(int64_t n) { return n > 0 && (n & (n - 1)) == 0; }
 struct HiddenValues {
   int64_t low, high, step;
 
-  int64_t Any(Random& random) const { return random.Between(low / step, high / step) * step; }
+  // Of every magnitude: half of them are uniform, the others' logarithms are.
+  int64_t Any(Random& random) const {
+    const int64_t first = std::max<int64_t>(1, low / step), last = high / step;
+    if (last <= first || random.Between(0, 1) == 0) return random.Between(low / step, last) * step;
+    constexpr int64_t kParts = 1 << 20;
+    const double share = static_cast<double>(random.Between(0, kParts)) / kParts;
+    const double drawn = first * std::exp(share * std::log(static_cast<double>(last + 1) / first));
+    return std::clamp(static_cast<int64_t>(drawn), first, last) * step;
+  }
 
   // One that satisfies the predicate: the next one above a random value, or below it. Any, where none is near.
   template <typename Predicate>

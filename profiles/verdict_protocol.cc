@@ -69,11 +69,9 @@ class Protocol {
       if (!pairs.ok()) return pairs.status();
       pairs_[i].processes.push_back(*std::move(pairs));
     }
-    if (protocol_.whole.empty() || Lost()) return absl::OkStatus();
-    const bool open = Compared().result() != v1::FASTER;
+    if (protocol_.whole.empty() || Lost() || Compared().result() == v1::FASTER) return absl::OkStatus();
     for (size_t i = 0; i < pairs_.size(); ++i) {
       if (protocol_.whole == pairs_[i].size) continue;
-      if (!open && !(protocol_.wants_more && protocol_.wants_more(i))) continue;
       absl::Status status = Extend(*source, i, rule_.extended_pairs, &pairs_[i].processes.back());
       if (!status.ok()) return status;
     }

@@ -34,8 +34,6 @@ struct SizesProtocol {
   // others they measure first_pairs, and the rest only if these do not show that the candidate is faster. Empty: at
   // every size.
   std::string whole = {};
-  // Whether the present process should measure the rest at this size all the same. Empty: it need not.
-  std::function<bool(size_t size)> wants_more = {};
 };
 
 // One process that times at several sizes; `size` is a place in SizesProtocol::sizes.

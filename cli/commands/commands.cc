@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "base/names/spelling.h"
+#include "base/names/utf8.h"
 #include "cli/connect/flags.h"
 #include "cli/drive/keeper.h"
 #include "cli/text/help_format.h"
@@ -85,6 +86,13 @@ std::vector<std::string> WithCommandFirst(std::vector<std::string> arguments) {
 int RunPawl(std::vector<std::string> arguments, const std::string& version) {
   // For `pawl agent` itself; what follows is another program's command line.
   if (!arguments.empty() && arguments[0] == kKeepAgent) return KeepAgent({arguments.begin() + 1, arguments.end()});
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const std::string text = ValidUtf8(arguments[i]);
+    if (text == arguments[i]) continue;
+    std::fprintf(stderr, "pawl: argument %zu, \"%s\", is not UTF-8: no name and no text may have other bytes\n", i + 1,
+                 Shortened(text, 200).c_str());
+    return kWrongUsage;
+  }
   int exit_code = kDone;
   const std::unique_ptr<CLI::App> app = MakePawlApp(version, &exit_code);
   arguments = WithCommandFirst(std::move(arguments));

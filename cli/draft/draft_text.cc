@@ -1,6 +1,7 @@
 // KernelTomlText and ProblemText, declared in draft.h.
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 
 #include "absl/strings/ascii.h"
@@ -166,6 +167,20 @@ std::vector<PythonFunction> FunctionsOf(const std::string& text) {
     joined.clear();
   }
   return functions;
+}
+
+// Of a file of KernelBench's kind: forward() of the class Model, made with what get_init_inputs() gives.
+std::optional<PythonFunction> ForwardOf(const std::string& text) {
+  const size_t model = text.find("\nclass Model("), init = text.find("\ndef get_init_inputs(");
+  const size_t forward = model == text.npos ? text.npos : text.find("\n    def forward(", model);
+  if (forward == text.npos || init == text.npos) return std::nullopt;
+  std::string plain = text.substr(forward + 5);
+  const std::vector<PythonFunction> found = FunctionsOf(plain);
+  if (found.empty() || found[0].name != "forward" || found[0].parameters.empty()) return std::nullopt;
+  PythonFunction function = found[0];
+  function.name = "Model(*get_init_inputs())";
+  function.parameters.erase(function.parameters.begin());  // self
+  return function;
 }
 
 std::vector<std::string> TensorsOf(const Draft& draft, std::initializer_list<const char*> roles) {
@@ -358,9 +373,11 @@ std::string ProblemText(const Draft& draft, const std::string& reference) {
         return std::find(given.begin(), given.end(), parameter) != given.end();
       });
     };
+    const std::optional<PythonFunction> forward = ForwardOf(reference);
     for (const PythonFunction& function : functions) {
       if (best == nullptr || matching(function) > matching(*best)) best = &function;
     }
+    if (forward) best = &*forward;
     if (best != nullptr) {
       std::vector<std::string> unknown;
       const std::string arguments =

@@ -121,6 +121,15 @@ void AddBaselineFile(const Text& word, TomlTable& table, Reading& reading) {
   added.set_text(*std::move(text));
 }
 
+bool ChoosesArchitecture(absl::string_view option) {
+  option.remove_prefix(std::min(option.size(), option.find_first_not_of('-')));
+  option = option.substr(0, option.find_first_of("= "));
+  for (const char* name : {"arch", "code", "gencode", "gpu-architecture", "gpu-code", "generate-code"}) {
+    if (option == name) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 void ReadCompiling(TomlTable& root, Reading& reading) {
@@ -129,6 +138,10 @@ void ReadCompiling(TomlTable& root, Reading& reading) {
   for (const Text& option : root.Texts("options")) {
     if (!absl::StartsWith(option.value, "-")) {
       root.Complain(option.line, absl::StrCat("options: \"", option.value, "\" does not begin with -"));
+    }
+    if (ChoosesArchitecture(option.value)) {
+      root.Complain(option.line, absl::StrCat("options: \"", option.value,
+                                              "\": the GPU of the worker decides what is compiled for; remove it"));
     }
     reading.bundle.add_options(option.value);
   }

@@ -13,6 +13,8 @@
 namespace pawl {
 namespace {
 
+constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+
 namespace fs = std::filesystem;
 
 // Protobuf's strings must be UTF-8. Answers the line of the first byte that is not, 0 when all are.
@@ -199,6 +201,7 @@ absl::StatusOr<std::string> ReadSourceFile(const fs::path& folder, const std::st
   }
   text.resize(static_cast<size_t>(stream.gcount()));
   if (text.size() > kMaxSourceBytes) return absl::OutOfRangeError(absl::StrCat(path, " is larger than 1 MB"));
+  if (text.starts_with(kByteOrderMark)) text.erase(0, kByteOrderMark.size());  // which NVRTC takes for a token
   if (text.find_first_not_of(" \t\r\n") == std::string::npos) {
     return absl::InvalidArgumentError(absl::StrCat(path, " is empty"));
   }

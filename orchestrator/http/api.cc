@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
+#include "base/names/utf8.h"
 #include "grpcpp/grpcpp.h"
 #include "nlohmann/json.hpp"
 #include "orchestrator/core/errors.h"
@@ -93,6 +94,12 @@ HttpReply HttpApi::Do(Rpc<Request, v1::Campaign> rpc, const HttpRequest& from, c
 }
 
 HttpReply HttpApi::Answer(const HttpRequest& request) const {
+  if (ValidUtf8(request.path) != request.path) return Refusal(BadField("path", "it is not UTF-8"));
+  for (const auto& [name, value] : request.parameters) {
+    if (ValidUtf8(name) != name || ValidUtf8(value) != value) {
+      return Refusal(BadField(ValidUtf8(name).substr(0, 64), "it is not UTF-8"));
+    }
+  }
   std::vector<std::string> path = absl::StrSplit(request.path, '/', absl::SkipEmpty());
   if (path.size() < 2 || path[0] != "api") return NoSuchPath(request);
   path.erase(path.begin());

@@ -36,7 +36,8 @@ namespace {
 
 // Data, a cubin or sources, headers; reference, setup and problem.py.
 static_assert(kMaxRpcBytes >= kMaxDataBytes + kMaxCubinBytes + kMaxFilesBytes + 4 * kMaxSourceBytes);
-constexpr int kMaxStreams = 1000;  // calls that one connection may have under way; more wait
+constexpr int kMaxStreams = 1000;            // calls that one connection may have under way; more wait
+constexpr int kMaxMetadataBytes = 16 << 10;  // of a call's headers: tokens, names, deadlines
 constexpr int kKeepaliveMs = 60000;
 constexpr int kMissingReports = 100;  // the newest campaigns whose pages are looked for at the start
 constexpr absl::Duration kReportPause = absl::Seconds(30);  // before one that can't be written is tried again
@@ -126,6 +127,11 @@ class RunningServer final : public Server {
         grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD, *credentials);
     builder.SetMaxReceiveMessageSize(kMaxRpcBytes);
     builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kMaxStreams);
+    builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, kMaxMetadataBytes);
+    // Nobody who speaks to it compresses, and a small message that unpacks to gigabytes would be unpacked first.
+    builder.SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_GZIP, false);
+    builder.SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_DEFLATE, false);
+    builder.AddChannelArgument(GRPC_ARG_ENABLE_PER_MESSAGE_DECOMPRESSION, 0);
     // Who has gone without a word (a watcher above all, which needs no deadline) is found out.
     builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveMs);
     builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveMs / 2);

@@ -366,7 +366,7 @@ TEST_F(StoreFailuresTest, EndsWhenDamageIsFoundWhileItServes) {
 
 TEST_F(StoreFailuresTest, AcknowledgesNothingOnceItsFilesAreGoneReplacedOrCut) {
   const std::filesystem::path aside = folder_.path() / "aside";
-  const std::string log = file_.native() + "-wal";
+  const std::string log = file_.native() + "-wal", index = file_.native() + "-shm";
   const std::pair<const char*, std::function<void()>> harms[] = {
       {"was removed or moved", [&] { std::filesystem::rename(file_, aside); }},
       {"was replaced",
@@ -376,6 +376,7 @@ TEST_F(StoreFailuresTest, AcknowledgesNothingOnceItsFilesAreGoneReplacedOrCut) {
        }},
       {"was cut", [&] { std::filesystem::resize_file(file_, 4096); }},
       {"-wal was removed or moved", [&] { std::filesystem::rename(log, aside); }},
+      {"-shm was cut", [&] { std::filesystem::resize_file(index, 0); }},
   };
   for (const auto& [what, harm] : harms) {
     SCOPED_TRACE(what);

@@ -281,6 +281,25 @@ TEST(HostGpu, TimesCallsThatLeaveGlobalsChangedByThemselves) {
   EXPECT_TRUE(timing->times.pairs(0).single());
 }
 
+// Of a slow kernel few calls are timed: a process that confirms makes further ones, so that enough are checked.
+TEST(HostGpu, ChecksAsManyCallsAsItNeedsWhereFewAreTimed) {
+  PAWL_NEEDS_GPU();
+  CudaDevice& device = SharedDevice()->cuda();
+  const v1::Bundle bundle = ScaledAddition();
+  const BuiltVariant start =
+      *BuildVariant(device.builder(), bundle, StartVariant(bundle), {bundle.sizes(1)}, device.gpu());
+  TimingOptions options{.pairs = 3, .measurements = 1, .checked_calls = 40, .single = true};
+  const auto checked = [&]() -> int {
+    const absl::StatusOr<Timing> timing =
+        TimeAgainst(device, bundle, *start.Find("main"), *start.Find("main"), options);
+    EXPECT_TRUE(timing.ok()) << timing.status();
+    return timing.ok() ? timing->times.checked_size() : 0;
+  };
+  EXPECT_LT(checked(), 30) << "6 calls are timed, 16 cold ones follow";
+  options.needed_calls = 40;
+  EXPECT_GE(checked(), 40 + 16);
+}
+
 // The wall clock disagrees about Pawl's own kernel too: no pair counts, and the candidate is not to blame.
 TEST(HostGpu, BlamesNoCandidateForAHostThatIsLate) {
   PAWL_NEEDS_GPU();

@@ -83,6 +83,23 @@ TEST(DataTypeTest, DecodesWhatItEncoded) {
   }
 }
 
+TEST(DataTypeTest, RoundsUpAndDownToValuesOfTheType) {
+  EXPECT_EQ(RoundedDown(v1::DATA_TYPE_BF16, 0.999), 0.99609375);
+  EXPECT_EQ(RoundedUp(v1::DATA_TYPE_BF16, 0.999), 1);
+  EXPECT_EQ(RoundedUp(v1::DATA_TYPE_F16, -0.999), -RoundedDown(v1::DATA_TYPE_F16, 0.999));
+  EXPECT_EQ(RoundedUp(v1::DATA_TYPE_F32, 0.1), static_cast<double>(0.1F));
+  EXPECT_EQ(RoundedDown(v1::DATA_TYPE_F32, 0.1), static_cast<double>(std::nextafter(0.1F, 0.0F)));
+  EXPECT_EQ(RoundedUp(v1::DATA_TYPE_F8E4M3, 1e-5), 0x1p-9) << "its least number";
+  EXPECT_EQ(RoundedDown(v1::DATA_TYPE_F8E4M3, 1e-5), 0);
+  EXPECT_EQ(RoundedUp(v1::DATA_TYPE_F64, 0.1), 0.1);
+  for (const v1::DataType type : AllTypes()) {
+    for (const double value : {0.0, 1.0, LargestOf(type), LowestOf(type)}) {
+      EXPECT_EQ(RoundedUp(type, value), value) << DataTypeName(type);
+      EXPECT_EQ(RoundedDown(type, value), value) << DataTypeName(type);
+    }
+  }
+}
+
 TEST(DataTypeTest, EveryBitPatternOfASmallFloatComesBack) {
   for (const v1::DataType type : {v1::DATA_TYPE_F8E4M3, v1::DATA_TYPE_F8E5M2, v1::DATA_TYPE_F16, v1::DATA_TYPE_BF16}) {
     for (uint32_t bits = 0; bits < 1u << ElementBits(type); ++bits) {

@@ -191,6 +191,10 @@ std::string MissingHeaderHint(const v1::BuildRequest& request, const std::string
                         own[0].substr(0, own[0].rfind('/')));
   }
   const std::string first = header.substr(0, header.find('/'));
+  for (const char* of_torch : {"torch", "ATen", "c10", "pybind11"}) {
+    if (first != of_torch) continue;
+    return "; it is for the host: `host_code = \"skip\"` in kernel.toml leaves the source's host code out";
+  }
   if (first != header && IsHeaderLibrary(first)) {
     return absl::StrCat(
         "; if it is the bundle's own, `files` in kernel.toml must name it; if it is of a library, "
@@ -227,6 +231,12 @@ v1::Failure CompileFailure(const v1::BuildRequest& request, const Compilation& c
     return BuildFailure(v1::CHECK_COMPILE, PlaceText(request, shown));
   }
   const absl::string_view log = absl::StripAsciiWhitespace(compilation.log);
+  if (compilation.result == Compilation::Result::kOptionRefused && request.compiler() == v1::COMPILER_NVRTC) {
+    return BuildFailure(v1::CHECK_COMPILE,
+                        absl::StrCat(Name(request), ": NVRTC refuses one of `options` in kernel.toml: ",
+                                     log.empty() ? compilation.error : log.substr(0, log.find('\n')),
+                                     "; leave out what is nvcc's, or have `compiler = \"nvcc\"`"));
+  }
   return BuildFailure(v1::CHECK_COMPILE, absl::StrCat(Name(request), ": ", compilation.error, log.empty() ? "" : ": ",
                                                       log.substr(0, log.find('\n'))));
 }

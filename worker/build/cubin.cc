@@ -165,6 +165,9 @@ absl::StatusOr<std::vector<GlobalVariable>> GlobalVariables(std::string_view cub
     const Elf64_Shdr& section = (*sections)[symbol.st_shndx];
     variable.zero = variable.blank = section.sh_type == SHT_NOBITS;
     variable.align = std::max<uint64_t>(1, section.sh_addralign);
+    variable.section = symbol.st_shndx;
+    variable.offset = symbol.st_value;
+    variable.section_bytes = section.sh_size;
     variable.constant = NameAt(section_names, section.sh_name).starts_with(kUserConstants);
     std::string_view stored;
     if (variable.zero || !Slice(cubin, section, &stored) || symbol.st_value > stored.size()) return;

@@ -36,6 +36,9 @@ struct GlobalVariable {
   bool constant = false;  // __constant__
   bool blank = false;     // it holds zeros, stored or not
   uint64_t align = 1;     // of the largest of its section
+  // Where it lies in its section, and how much that takes, gaps between variables included.
+  int section = 0;
+  uint64_t offset = 0, section_bytes = 0;
 
   bool operator==(const GlobalVariable&) const = default;
 };

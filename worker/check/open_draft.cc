@@ -54,11 +54,8 @@ std::optional<Problem> OpenReference(const OpenFile& problem) {
     if (!inside || code.empty() || absl::StartsWith(code, "#")) continue;
     const size_t indentation = Indentation(line);
     if (body == 0) body = indentation;
-    if (indentation != body) continue;
-    if (!absl::StartsWith(code, "raise NotImplementedError")) {
-      inside = absl::StartsWith(code, "\"");  // a line of text, as it was drafted; of another statement it may depend
-      continue;
-    }
+    if (absl::StartsWith(code, "return")) inside = false;  // whether the rest is reached may depend
+    if (indentation != body || !absl::StartsWith(code, "raise NotImplementedError")) continue;
     return Problem{
         problem.path, number,
         "reference() raises NotImplementedError, as pawl init drafted it; write what the kernel computes, or "

@@ -113,9 +113,8 @@ class OutputCheck {
         request_(request),
         plan_(request.plan()),
         arena_(Arena::For(plan_)),
-        in_pieces_(!request.draws().empty() && request.draws(0).has_pieces()),
-        slots_(in_pieces_ ? PieceSlots(plan_) : OutputSlots(plan_)),
-        call_bytes_(in_pieces_ ? PieceBytes(plan_) : OutputBytes(plan_)),
+        slots_(OutputSlots(plan_)),
+        piece_slots_(PieceSlots(plan_)),
         reply_(reply) {}
 
   absl::Status Run() {
@@ -146,8 +145,17 @@ class OutputCheck {
       setup_ = *setup;
     }
     PAWL_RETURN_IF_ERROR(gpu_.arena.Reserve(arena_.bytes()));
-    PAWL_RETURN_IF_ERROR(gpu_.staging.Reserve(std::max(call_bytes_, 2 * (in_pieces_ ? kPiecesBytes : 0))));
-    return gpu_.shared.Reserve(call_bytes_ * request_.draws_size());
+    uint64_t bytes = 0, most = request_.self_test() ? OutputBytes(plan_) : 0;
+    for (const v1::InputDraw& draw : request_.draws()) {
+      bytes += BytesKeptOf(draw);
+      most = std::max(most, draw.has_pieces() ? 2 * kPiecesBytes : BytesKeptOf(draw));
+    }
+    PAWL_RETURN_IF_ERROR(gpu_.staging.Reserve(most));
+    return gpu_.shared.Reserve(bytes);
+  }
+
+  uint64_t BytesKeptOf(const v1::InputDraw& draw) const {
+    return draw.has_pieces() ? PieceBytes(plan_) : OutputBytes(plan_);
   }
 
   absl::Status Fill(const Arena& arena, CUdeviceptr at) {
@@ -216,6 +224,8 @@ class OutputCheck {
   absl::Status Compare(int call) {
     const bool scaled = !(mixed_ && IsOfOwnFill(request_.draws(call)));
     v1::CheckReply* check = reply_->mutable_check();
+    const v1::InputDraw& draw = request_.draws(call);
+    const std::vector<OutputSlot>& kept = draw.has_pieces() ? piece_slots_ : slots_;
     for (size_t i = 0; i < slots_.size(); ++i) {
       const v1::PlanTensor& tensor = plan_.tensors(slots_[i].tensor);
       const v1::Tolerance& tolerance = ToleranceOf(plan_, tensor);
@@ -223,18 +233,19 @@ class OutputCheck {
       const double own_rms = scaled && i < own_rms_.size() ? own_rms_[i] : 0;
       // Other inputs may make an element so much larger than the rest that one step of its type exceeds the limit.
       const double share = own_rms > 0 && !tolerance.exact() ? 2 * UnitRoundoff(tensor.type()) : 0;
-      PAWL_RETURN_IF_ERROR(CopyToGpu(gpu_.staging.address(), gpu_.shared.data() + call * call_bytes_ + slots_[i].offset,
-                                     slots_[i].bytes));
+      PAWL_RETURN_IF_ERROR(
+          CopyToGpu(gpu_.staging.address(), gpu_.shared.data() + kept_at_ + kept[i].offset, kept[i].bytes));
       absl::StatusOr<v1::ReferenceOutput> norm = gpu_.support.Norm(expected_[i], tensor);
       if (!norm.ok()) return norm.status();
-      const bool whole = slots_[i].bytes == static_cast<uint64_t>(TensorBytes(tensor));
+      const bool whole = kept[i].bytes == slots_[i].bytes;
       absl::StatusOr<v1::OutputError> error =
           whole ? gpu_.support.Compare(gpu_.staging.address(), expected_[i], tensor, absolute, own_rms, share)
-                : ComparePieces(i, request_.draws(call).pieces(), absolute, own_rms, share, norm->rms());
+                : ComparePieces(i, draw.pieces(), absolute, own_rms, share, norm->rms());
       if (!error.ok()) return error.status();
       *check->add_errors() = *error;
       *check->add_references() = *norm;
     }
+    kept_at_ += BytesKeptOf(draw);
     return absl::OkStatus();
   }
 
@@ -325,9 +336,8 @@ class OutputCheck {
   const v1::CheckRequest& request_;
   const v1::Plan& plan_;
   const Arena arena_;
-  const bool in_pieces_;  // of large outputs
-  const std::vector<OutputSlot> slots_;
-  const uint64_t call_bytes_;  // of shared memory
+  const std::vector<OutputSlot> slots_, piece_slots_;
+  uint64_t kept_at_ = 0;  // in shared memory: where the present call's outputs are
   v1::RunnerReply* const reply_;
   Module* module_ = nullptr;  // null: the outputs that are right were provided
   Module* setup_ = nullptr;

@@ -21,10 +21,11 @@ using Clock = std::chrono::steady_clock;
 
 constexpr uint64_t kRegionBytes = uint64_t{1} << 30;     // over which tensors are scattered, where there is room
 constexpr uint64_t kMaxRegionBytes = uint64_t{4} << 30;  // for more than one set of tensors
-constexpr uint64_t kMaxKeptBytes = uint64_t{2} << 30;    // of outputs
+constexpr uint64_t kMaxKeptBytes = uint64_t{2} << 30;    // of outputs, beside those that are kept as a whole
 constexpr double kGraphUs = 100;                         // long against the events' resolution
 constexpr double kLongGraphUs = 400;                     // the same for variants that are several times as fast
 constexpr double kBlockUs = 6000;                        // of replays in a quarter of a block: fewer where one is long
+constexpr double kMostUntimed = 20;                      // seconds of calls that are made to be checked only
 constexpr int64_t kMaxNodes = 2000;                      // of a graph of more than one call
 constexpr int64_t kQueuedLaunches = 8;                   // that the host queues while the GPU holds
 constexpr double kBriefChecks = 0.1;                     // replays that end early and are checked, of checked calls
@@ -79,6 +80,7 @@ absl::Status Comparer::Run(v1::RunnerReply* reply) {
   reply_ = reply;
   leaves_state_ = request_.single();
   PAWL_RETURN_IF_ERROR(FindSides());
+  if (!CanBeCleared()) return absl::OkStatus();
   for (bool again = true; again;) {
     result_.Clear();
     timed_checks_ = 0;
@@ -108,6 +110,10 @@ absl::Status Comparer::FindSides() {
     large_ |= (*loaded)->bytes() > kLargeModule;
     const absl::StatusOr<int> local_bytes = (*loaded)->LocalBytes(plan.launches());
     if (!local_bytes.ok()) return local_bytes.status();
+    side.local_bytes = *local_bytes;
+    const absl::StatusOr<bool> hidden = (*loaded)->HasHiddenGlobals();
+    if (!hidden.ok()) return hidden.status();
+    side.hidden_globals = *hidden;
     local_bytes_ = std::max(local_bytes_, *local_bytes);
     PAWL_RETURN_IF_ERROR(CheckPlan(*side.plan));
     // Both in the same way: a graph has a cost of its own.
@@ -138,6 +144,23 @@ absl::Status Comparer::FindSides() {
   }
   inputs_repeat_ |= !request_.pool().empty();
   return absl::OkStatus();
+}
+
+bool Comparer::CanBeCleared() {
+  const int most = Support::kDirtyStack - Support::kCallStack;
+  const bool deep = candidate_.local_bytes > most;
+  if (!inputs_repeat_ || (!deep && !candidate_.hidden_globals)) return true;
+  v1::Failure* failure = reply_->mutable_failure();
+  failure->set_stage(v1::STAGE_MEASURE);
+  failure->set_check(v1::CHECK_LAUNCH_LIMITS);
+  failure->set_size(candidate_.plan->size());
+  failure->set_message(absl::StrCat(
+      "calls share inputs here (problem.py, files, static tensors), so that what a call leaves behind is cleared "
+      "before the "
+      "next, which is not possible for ",
+      deep ? absl::StrCat("a stack of ", candidate_.local_bytes, " bytes a thread: at most ", most, " will do")
+           : "a global variable that the driver does not know by its name: declare it with __device__"));
+  return false;
 }
 
 std::vector<Comparer::Side*> Comparer::Shuffled() {
@@ -223,10 +246,16 @@ absl::Status Comparer::Prepare() {
   const bool cold = request_.deciding() == v1::TIMING_MODE_COLD;
   const double timed = 2.0 * std::max(1, request_.pairs()) * (cold ? kColdCalls : replays_ * calls_);
   keep_share_ = std::min(1.0, std::max(1, request_.checked_calls()) / timed);
+  // Where any are made, all calls are checked.
+  untimed_ = static_cast<int>(std::ceil(std::max(0.0, request_.needed_calls() - timed) / (cold ? 1 : calls_)));
   const double brief_checks =
       std::max({1.0, kBriefChecks * request_.checked_calls(), kOtherChecks * request_.others_size()});
   brief_share_ = brief_checks / std::max(1, request_.pairs());
-  kept_bytes_ = request_.in_pieces() ? PieceBytes(*candidate_.plan) : OutputBytes(*candidate_.plan);
+  whole_bytes_ = OutputBytes(*candidate_.plan);
+  kept_bytes_ = request_.in_pieces() ? PieceBytes(*candidate_.plan) : whole_bytes_;
+  kept_at_ = 0;
+  whole_left_ = request_.whole_calls();
+  whole_share_ = std::min(1.0, 2.0 * whole_left_ / std::max(1, request_.needed_calls()));
   max_kept_ = static_cast<int>(std::clamp<uint64_t>(kMaxKeptBytes / std::max<uint64_t>(1, kept_bytes_), 1, 4096));
   return Place();
 }
@@ -353,13 +382,17 @@ absl::Status Comparer::SetTables(const std::vector<int>& order) {
       if (segment.shared == 0 || set == 0) poisons.push_back(segment);  // shared: the setup launches write it
     }
   }
-  std::vector<Segment> all = poisons;
-  Append(&all, shared);
+  std::vector<Segment> first = poisons, last;
+  Append(&first, shared);
   for (int set = 0; set < sets_; ++set) {
-    Append(&all, own[set]);
-    Append(&all, in_place[set]);
+    Append(&last, own[set]);
+    Append(&last, in_place[set]);
   }
-  PAWL_RETURN_IF_ERROR(refill_.Set(all));
+  if (!copies_static()) {  // one launch will do
+    Append(&first, std::exchange(last, {}));
+  }
+  PAWL_RETURN_IF_ERROR(refill_.Set(first));
+  PAWL_RETURN_IF_ERROR(refill_last_.Set(last));
   for (Use* use : {&uses_[0], &uses_[1], &brief_}) {
     std::vector<Segment> left_alone = shared;
     for (const int set : use->order) Append(&left_alone, own[set]);
@@ -393,8 +426,11 @@ absl::Status Comparer::Fill(const Key& key) {
   for (Side* side : sides_) {
     PAWL_RETURN_IF_ERROR(side->modules.back()->FillSymbols(*side->plan, arenas_[0].Addresses(region()), gpu_.stream));
   }
-  if (setup_ == nullptr) return absl::OkStatus();
-  return setup_->Launch(candidate_.plan->setup(), arenas_[0].Addresses(region()), candidate_.structs, gpu_.stream);
+  if (setup_ != nullptr) {
+    PAWL_RETURN_IF_ERROR(
+        setup_->Launch(candidate_.plan->setup(), arenas_[0].Addresses(region()), candidate_.structs, gpu_.stream));
+  }
+  return refill_last_.segments().empty() ? absl::OkStatus() : gpu_.support.Fill(refill_last_, key);
 }
 
 absl::Status Comparer::Refill(const Key& key) {
@@ -410,7 +446,7 @@ absl::Status Comparer::GetReady(const std::vector<int>& order, const Key& key, b
     PAWL_RETURN_IF_ERROR(gpu_.support.Dirty(RandomKey(), local_bytes_));
     return Fill(key);
   };
-  const bool early = fills_early() || set_up != nullptr;
+  const bool early = copies_static() || set_up != nullptr;
   if (early) PAWL_RETURN_IF_ERROR(fill());  // queueing launches and copies may take longer than the GPU holds
   if (set_up != nullptr) {
     const absl::StatusOr<uint64_t> digest = DigestOfSetup();
@@ -609,14 +645,18 @@ absl::StatusOr<bool> Comparer::GivesSameBits(Side& side, int set, const Key& key
 
 absl::Status Comparer::SetAside(const Side& side, int set, const Key& key, int most) {
   const bool kept = &side == &candidate_ && result_.checked_size() < most;
+  const bool whole = whole_left_ > 0 && random_.Unit() < whole_share_;
   // What is read of the others is overwritten by the candidate's next: all sides see the same pauses.
-  const uint64_t at = result_.checked_size() * kept_bytes_, pieces = random_();
-  PAWL_RETURN_IF_ERROR(request_.in_pieces() ? SetPiecesAside(gpu_, *side.plan, arenas_[set], region(), at, pieces)
-                                            : pawl::SetAside(gpu_, *side.plan, arenas_[set], region(), at));
+  const uint64_t pieces = random_();
+  PAWL_RETURN_IF_ERROR(request_.in_pieces() && !whole
+                           ? SetPiecesAside(gpu_, *side.plan, arenas_[set], region(), kept_at_, pieces)
+                           : pawl::SetAside(gpu_, *side.plan, arenas_[set], region(), kept_at_));
   if (!kept) return absl::OkStatus();
+  kept_at_ += whole ? whole_bytes_ : kept_bytes_;
+  whole_left_ -= whole;
   v1::InputDraw& draw = *result_.add_checked();
   draw = draws_[set];
-  if (request_.in_pieces()) draw.set_pieces(pieces);
+  if (request_.in_pieces() && !whole) draw.set_pieces(pieces);
   draw.set_key(KeyBytes(key));
   draw.set_call(set);
   return absl::OkStatus();
@@ -717,6 +757,8 @@ absl::StatusOr<bool> Comparer::MeasurePairs() {
            std::all_of(pairs.begin(), pairs.end(),
                        [&](const v1::PairSample& pair) { return pair.log_ratio() < request_.sure_below(); });
   };
+  int untimed = 0;
+  double untimed_seconds = 0;
   v1::GpuState before = gpu_.telemetry.Read();
   while (result_.pairs_size() < request_.pairs() && result_.discarded() < kMaxDiscarded && !sure()) {
     v1::PairSample pair;
@@ -740,6 +782,17 @@ absl::StatusOr<bool> Comparer::MeasurePairs() {
     parent.push_back(pair.parent_us());
     candidate.push_back(pair.candidate_us());
     *result_.add_pairs() = pair;
+    // After the pair: before it, they would warm the candidate's code and not the parent's.
+    const Clock::time_point start = Clock::now();
+    const int due = untimed_ * result_.pairs_size() / request_.pairs();
+    for (; untimed < due && untimed_seconds + SecondsSince(start) < kMostUntimed; ++untimed) {
+      double us = 0;
+      if (absl::StatusOr<bool> fine = Measure(candidate_, deciding, DrawEntries(), &us); !fine.ok() || !*fine) {
+        return fine;
+      }
+    }
+    untimed_seconds += SecondsSince(start);
+    if (untimed_ > 0) before = gpu_.telemetry.Read();
   }
   // The other time, for the record. Some of its calls are checked as well.
   keep_share_ = std::max(keep_share_, cold ? 1.0 / (2 * replays_) : 1.0 / kColdCalls);

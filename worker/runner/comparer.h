@@ -48,6 +48,8 @@ class Comparer {
   struct Side {
     const std::string* cubin = nullptr;
     const v1::Plan* plan = nullptr;
+    int local_bytes = 0;  // of a thread
+    bool hidden_globals = false;
     std::deque<std::unique_ptr<Module>> modules;  // the last is in use; the others keep it from their places
     std::vector<CUgraphExec> graphs;              // one for each of uses_
     CUgraphExec brief = nullptr;                  // of brief_
@@ -64,6 +66,9 @@ class Comparer {
 
   absl::Status Prepare();
   absl::Status FindSides();
+  // False, with the reply's failure set: calls share inputs, and the candidate may leave what serves the next where it
+  // can't be cleared.
+  bool CanBeCleared();
   // In random order.
   std::vector<Side*> Shuffled();
   // All sides' code at other places than before.
@@ -135,8 +140,9 @@ class Comparer {
   std::vector<Side*> Seated();
   bool has_brief() const { return calls_ > 1 || request_.others_size() > 0 || setup_ != nullptr; }
   bool has_witness() const { return !request_.witness().empty(); }
-  // What a fill queues beside its kernel may take the host longer than the GPU holds: setup launches and copies.
-  bool fills_early() const {
+  // Setup launches and copies of symbols are made between two fills: of static tensors, and of what each call has of
+  // its own, which comes last so that the L2 holds it. To queue all that may take the host longer than the GPU holds.
+  bool copies_static() const {
     return setup_ != nullptr ||
            std::any_of(sides_.begin(), sides_.end(), [](const Side* side) { return !side->plan->symbols().empty(); });
   }
@@ -164,6 +170,7 @@ class Comparer {
   int calls_ = 1;                     // of a graph
   int sets_ = 1;                      // of tensors
   int replays_ = 1;                   // in a quarter of a block
+  int untimed_ = 0;                   // of the candidate, after pairs: what is timed is too little to be checked
   std::vector<Arena> arenas_;         // of the sets
   std::vector<v1::InputDraw> draws_;  // of the sets: pool and entry, or another distribution
   std::vector<uint32_t> entries_;     // of the pool, in the order in which the sets of a replay get them
@@ -172,12 +179,16 @@ class Comparer {
   const v1::OtherInputs* other_ = nullptr;  // what the next replay's inputs are drawn from; null: their own fill
   std::array<Use, 2> uses_;
   Use brief_;  // the first calls of one of them
-  SegmentTable refill_;
-  double keep_share_ = 1;    // of calls whose outputs are kept
-  double brief_share_ = 1;   // of replays that end early, of which one call's are
-  uint64_t kept_bytes_ = 0;  // of the outputs of one call
+  SegmentTable refill_, refill_last_;
+  double keep_share_ = 1;     // of calls whose outputs are kept
+  double brief_share_ = 1;    // of replays that end early, of which one call's are
+  uint64_t kept_bytes_ = 0;   // of the outputs of one call
+  uint64_t whole_bytes_ = 0;  // of one whose outputs are kept as a whole where others' are in pieces
+  uint64_t kept_at_ = 0;      // where the next is kept
+  int whole_left_ = 0;        // of such calls
+  double whole_share_ = 0;    // of the calls that are kept, until there are as many
   int max_kept_ = 1;
-  int timed_checks_ = 0;  // of timed calls of the candidate
+  int timed_checks_ = 0;  // of calls of the candidate that were timed, or looked so
 };
 
 }  // namespace pawl

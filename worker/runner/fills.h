@@ -166,18 +166,23 @@ struct Bits {
   u32 x, y;
 };
 
-// Bits of the stream for an element of so many bits: no more than its type tells apart, because they cost most of a
-// fill's time.
-PAWL_BOTH u32 DrawnBits(u32 width) { return width <= 16 ? 16 : width; }
+// Bits of the stream for an element: hardly more than its type tells apart, because they cost most of a fill's time.
+// Of a range of nearly 2^16 whole numbers, 16 would leave some out.
+PAWL_BOTH u32 DrawnBits(u32 type, u32 width) {
+  return width < 16 || type == kF16 || type == kBf16 ? 16 : width == 16 ? 32 : width;
+}
 
-// Of 16 or 32 drawn bits. x takes all its values equally often, or, of 16, its upper half does.
+// Of 16 or 32 drawn bits. x takes all its values equally often, or, of 16, its upper half does. The complement of what
+// is drawn gives the complement, so that the mean of all is right to the last bit.
 PAWL_BOTH Bits Widened16(u32 drawn) {
-  const u32 mixed = drawn * 0x9E3779B1u;
-  return {drawn << 16 | mixed >> 16, (mixed ^ mixed >> 15) * 0x85EBCA77u};
+  const u32 flip = drawn >> 15 ? ~u32{0} : 0, half = (drawn ^ flip) & 0xffff;
+  const u32 mixed = (half + 0x68E3u) * 0x9E3779B1u;
+  return {(half << 16 | mixed >> 16) ^ flip, (mixed ^ mixed >> 15) * 0x85EBCA77u ^ flip};
 }
 PAWL_BOTH Bits Widened32(u32 drawn) {
-  const u32 mixed = (drawn ^ drawn >> 16) * 0x7FEB352Du;
-  return {drawn, (mixed ^ mixed >> 15) * 0x846CA68Bu};
+  const u32 flip = drawn >> 31 ? ~u32{0} : 0, half = drawn ^ flip;
+  const u32 mixed = (half + 0x68E31DA4u ^ half >> 16) * 0x7FEB352Du;
+  return {drawn, (mixed ^ mixed >> 15) * 0x846CA68Bu ^ flip};
 }
 
 // Sum of four 16-bit uniforms: mean 0, variance 1, no tails beyond 3.5. Integer until the last product, so that two
@@ -206,8 +211,16 @@ PAWL_BOTH u64 Mix64(u64 x) {
 PAWL_BOTH u64 DrawWhole(const Segment& segment, const Block& seed, u32 x, u32 y, u64 i) {
   const u64 extent = segment.extent;
   switch (segment.content) {
-    case kLarge:
-      return segment.first + (extent - Scaled(Wide(x, y), extent / 4));
+    case kHeavyTails: {  // one number is between half of all and one in 256, the others are uniform
+      const u32 most = 0x80000000u >> seed.words[2] % 7;
+      const u32 common = most - static_cast<u32>(static_cast<u64>(most / 2) * seed.words[3] >> 32);
+      return segment.first + Scaled(x < common ? Wide(seed.words[0], seed.words[1]) : Wide(y, x), extent);
+    }
+    case kLarge: {  // within a quarter of the range, or one in 512, of either end that is not 0
+      const u64 below = Scaled(Wide(x, y), extent >> (2 + seed.words[2] % 8));
+      const bool low_end = segment.zero != segment.first && (seed.words[3] & 1);
+      return segment.first + (low_end ? below : extent - below);
+    }
     case kEqual:
       return segment.first + Scaled(Wide(seed.words[0], seed.words[1]), extent);
     case kSorted: {

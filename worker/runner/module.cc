@@ -1,8 +1,12 @@
 #include "worker/runner/module.h"
 
 #include <algorithm>
+#include <map>
 #include <memory>
+#include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "kernels/data_type.h"
@@ -15,6 +19,7 @@ namespace {
 
 constexpr int64_t kPortableCluster = 8;  // blocks that every GPU with clusters allows
 constexpr size_t kLargeGlobal = size_t{1} << 20;
+constexpr uint64_t kSmallConstants = 4096;
 
 int64_t BlocksIn(const v1::Dim3& extent) { return int64_t{extent.x()} * extent.y() * extent.z(); }
 
@@ -214,9 +219,8 @@ absl::StatusOr<Module::Global*> Module::FindSymbol(const v1::PlanSymbol& symbol,
     }
     Global& global = known->second;
     PAWL_CUDA(ModuleGetGlobal(&global.address, &global.bytes, module_, variable->name.c_str()));
-    // It is input, not state.
     PAWL_RETURN_IF_ERROR(FindGlobals());
-    std::erase_if(globals_, [&](const Global& other) { return other.address == global.address; });
+    LeaveOut(global);
   }
   if (known->second.bytes == static_cast<size_t>(TensorBytes(tensor))) return &known->second;
   return absl::InvalidArgumentError(absl::StrCat("the variable ", symbol.name(), " has ", known->second.bytes,
@@ -244,26 +248,91 @@ absl::StatusOr<std::string> Module::ChangedSymbol(const v1::Plan& plan, const st
   return std::string();
 }
 
-// A variable that the driver does not find by its name is left as it is.
+// Of the variables of one section. One that the driver does not find by its name has no address.
+struct Module::Section {
+  std::vector<std::pair<const GlobalVariable*, Global>> found;
+  uint64_t unfound_bytes = 0;
+  bool zero = false;
+
+  // Where the section begins, if all that was found lies where the cubin says.
+  std::optional<CUdeviceptr> Base() const {
+    const CUdeviceptr base = found[0].second.address - found[0].first->offset;
+    const bool together = std::all_of(found.begin(), found.end(), [&](const auto& each) {
+      const auto& [variable, global] = each;
+      return global.address - variable->offset == base && variable->offset + global.bytes <= variable->section_bytes;
+    });
+    return together ? std::optional(base) : std::nullopt;
+  }
+};
+
 absl::Status Module::FindGlobals() {
   if (knows_globals_) return absl::OkStatus();
   knows_globals_ = true;
   const absl::StatusOr<std::vector<GlobalVariable>> variables = GlobalVariables(cubin_);
   if (!variables.ok()) return absl::OkStatus();
+  std::map<int, Section> sections;
   for (const GlobalVariable& variable : *variables) {
+    Section& section = sections[variable.section];
+    section.zero = variable.zero;
     Global global;
-    if (Cuda().ModuleGetGlobal(&global.address, &global.bytes, module_, variable.name.c_str()) != 0) continue;
-    if (!variable.zero) {
-      global.content.resize(global.bytes);
-      PAWL_CUDA(MemcpyDtoH(global.content.data(), global.address, global.bytes));
+    if (Cuda().ModuleGetGlobal(&global.address, &global.bytes, module_, variable.name.c_str()) == 0) {
+      section.found.emplace_back(&variable, global);
+    } else {
+      section.unfound_bytes += variable.bytes;
     }
-    globals_.push_back(std::move(global));
   }
+  for (const auto& [number, section] : sections) PAWL_RETURN_IF_ERROR(AddGlobals(section));
   return absl::OkStatus();
+}
+
+absl::Status Module::AddGlobals(const Section& section) {
+  const std::optional<CUdeviceptr> base = section.found.empty() ? std::nullopt : section.Base();
+  const uint64_t bytes = section.found.empty() ? 0 : section.found[0].first->section_bytes;
+  uint64_t known = 0;
+  for (const auto& [variable, global] : section.found) known += global.bytes;
+  // The gaps between variables as well: what a call leaves there would stay. Where the driver's memory ends earlier
+  // than the section, the last byte can't be read.
+  char last = 0;
+  if (base && bytes > known && Cuda().MemcpyDtoH(&last, *base + bytes - 1, 1) == 0) {
+    return AddGlobal({.address = *base, .bytes = bytes}, section.zero && bytes > kLargeGlobal);
+  }
+  // Constants of the compiler's own are small and written by nobody.
+  hidden_ |= section.unfound_bytes > (section.zero ? 0 : kSmallConstants);
+  for (const auto& [variable, global] : section.found) PAWL_RETURN_IF_ERROR(AddGlobal(global, variable->zero));
+  return absl::OkStatus();
+}
+
+absl::Status Module::AddGlobal(Global global, bool zero) {
+  if (!zero) {
+    global.content.resize(global.bytes);
+    PAWL_CUDA(MemcpyDtoH(global.content.data(), global.address, global.bytes));
+    if (global.content.find_first_not_of('\0') == std::string::npos) global.content.clear();
+  }
+  globals_.push_back(std::move(global));
+  return absl::OkStatus();
+}
+
+void Module::LeaveOut(const Global& symbol) {
+  std::vector<Global> rest;
+  for (Global& global : globals_) {
+    if (symbol.address >= global.address + global.bytes || symbol.address + symbol.bytes <= global.address) {
+      rest.push_back(std::move(global));
+      continue;
+    }
+    const auto part = [&](size_t from, size_t to) {
+      if (from >= to) return;
+      rest.push_back({.address = global.address + from, .bytes = to - from});
+      if (!global.content.empty()) rest.back().content = global.content.substr(from, to - from);
+    };
+    part(0, symbol.address - std::min(symbol.address, global.address));
+    part(std::min<size_t>(global.bytes, symbol.address + symbol.bytes - global.address), global.bytes);
+  }
+  globals_ = std::move(rest);
 }
 
 absl::StatusOr<bool> Module::GlobalsChanged() {
   PAWL_RETURN_IF_ERROR(FindGlobals());
+  if (hidden_) return true;
   for (const Global& global : globals_) {
     if (global.bytes > kLargeGlobal) return true;  // looking would take longer than what is timed
     std::string content(global.bytes, '\0');
@@ -273,6 +342,11 @@ absl::StatusOr<bool> Module::GlobalsChanged() {
     }
   }
   return false;
+}
+
+absl::StatusOr<bool> Module::HasHiddenGlobals() {
+  PAWL_RETURN_IF_ERROR(FindGlobals());
+  return hidden_;
 }
 
 absl::Status Module::ResetGlobals(CUstream stream) {

@@ -51,6 +51,8 @@ class Module {
   absl::Status FindGlobals();
   // Whether a call has left one of them with another content than its first. Large ones are taken to be changed.
   absl::StatusOr<bool> GlobalsChanged();
+  // Whether there are variables that can't be reset, because the driver does not say where they lie.
+  absl::StatusOr<bool> HasHiddenGlobals();
 
  private:
   // A function and its attributes, ready for this launch.
@@ -62,6 +64,11 @@ class Module {
     size_t bytes = 0;
     std::string content;  // empty: zeros
   };
+  struct Section;
+  absl::Status AddGlobals(const Section& section);
+  absl::Status AddGlobal(Global global, bool zero);
+  // It is input, not state.
+  void LeaveOut(const Global& symbol);
 
   absl::StatusOr<Global*> FindSymbol(const v1::PlanSymbol& symbol, const v1::PlanTensor& tensor);
 
@@ -69,8 +76,8 @@ class Module {
   std::string cubin_;
   std::map<std::string, CUfunction> functions_;
   std::map<std::string, int> dynamic_shared_;  // the limit raised so far
-  bool knows_globals_ = false;
-  std::vector<Global> globals_;            // without those of symbols_
+  bool knows_globals_ = false, hidden_ = false;
+  std::vector<Global> globals_;            // with the gaps between them, without symbols_
   std::map<std::string, Global> symbols_;  // that were filled
 };
 

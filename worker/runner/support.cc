@@ -15,9 +15,8 @@ namespace {
 
 constexpr uint32_t kShortestCrowdNs = 40'000;  // the longest: 8 times that
 // Bytes of local memory that pawl_dirty_local_... fill; and what calls of functions may take beside a kernel's own.
-constexpr int kDirtyLocal[] = {2048, 8192, 16384, 32768};
-constexpr int kDirtyThreads = 512;  // a block: divides what SMs of all GPUs hold
-constexpr int kCallStack = 1024;
+constexpr int kDirtyLocal[] = {2048, 8192, 16384, Support::kDirtyStack};
+constexpr int kDirtyThreads = 512;      // a block: divides what SMs of all GPUs hold
 constexpr uint64_t kMostBlocks = 2048;  // of a segment: each makes its own beginning
 // A round takes an SM with 1024 threads 512 cycles.
 constexpr uint32_t kAnchorRounds = 370;
@@ -242,7 +241,8 @@ absl::Status Support::Dirty(const Key& key, int local_bytes) {
   uint32_t words = max_shared_bytes_ / 4;
   Key copy = key;
   if (local_bytes > 0) {
-    const auto bytes = std::lower_bound(std::begin(kDirtyLocal), std::end(kDirtyLocal) - 1, local_bytes + kCallStack);
+    const auto bytes =
+        std::lower_bound(std::begin(kDirtyLocal), std::end(kDirtyLocal) - 1, local_bytes + Support::kCallStack);
     CUfunction& function = dirty_local_[*bytes];
     if (function == nullptr) {
       PAWL_CUDA(ModuleGetFunction(&function, module_, absl::StrCat("pawl_dirty_local_", *bytes).c_str()));

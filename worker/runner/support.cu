@@ -202,7 +202,10 @@ struct Work {
   Block seed;
   // Of normal and uniform floats of 16 or 32 bits, which are nearly all that is filled, in their own precision.
   bool simple;
-  float low, high, middle, half;
+  float low, high;
+  // Of uniform ones: where they begin, which way they go from there and how far, so that small ones have all digits.
+  float origin, span;
+  bool both_ways;
 };
 
 // The bits of element i.
@@ -234,7 +237,7 @@ __device__ __forceinline__ bool IsMadeOfBytes(const Segment& segment) {
 }
 
 // Elements, and bytes, that one block of the stream makes; of what is made of bytes, itself.
-__device__ __forceinline__ u32 PieceElements(u32 type) { return 512 / DrawnBits(BitsOf(type)); }
+__device__ __forceinline__ u32 PieceElements(u32 type) { return 512 / DrawnBits(type, BitsOf(type)); }
 __device__ __forceinline__ u32 PieceBytes(const Segment& segment) {
   return IsMadeOfBytes(segment) ? 64 : PieceElements(segment.type) * BitsOf(segment.type) / 8;
 }
@@ -278,9 +281,9 @@ __device__ __noinline__ void MakeElements(const Work& work, const Block& block, 
   for (u32 i = 0; i < count; ++i) {
     const u64 element = u64(count) * p + i;
     Bits bits;
-    if (width <= 16) {
+    if (count == 32) {
       bits = Widened16(block.words[i / 2] >> 16 * (i % 2) & 0xffff);
-    } else if (width == 32) {
+    } else if (count == 16) {
       bits = Widened32(block.words[i]);
     } else {
       bits = {block.words[2 * i], block.words[2 * i + 1]};
@@ -301,9 +304,8 @@ __device__ __noinline__ void MakeElements(const Work& work, const Block& block, 
 }
 
 __device__ __forceinline__ float SimpleValue(const Work& work, Bits bits) {
-  const float value = work.segment.content == kNormal
-                          ? Normal(bits)
-                          : fmaf(work.half, float(bits.x >> 8) * (2.0f / 16777216) - 1, work.middle);
+  const float way = work.both_ways ? float(int(bits.x)) * (1.0f / 2147483648) : float(bits.x) * (1.0f / 4294967296);
+  const float value = work.segment.content == kNormal ? Normal(bits) : fmaf(work.span, way, work.origin);
   return fminf(fmaxf(value, work.low), work.high);
 }
 
@@ -360,12 +362,12 @@ __device__ void SetSimple(Work& work) {
   const Segment& segment = work.segment;
   work.low = float(segment.low);
   work.high = float(segment.high);
-  if (work.low < segment.low) work.low = nextafterf(work.low, work.high);
-  if (work.high > segment.high) work.high = nextafterf(work.high, work.low);
-  work.middle = float(0.5 * segment.low + 0.5 * segment.high);
-  work.half = float(0.5 * segment.high - 0.5 * segment.low);
+  work.both_ways = segment.low < 0 && segment.high > 0;
+  const double middle = 0.5 * segment.low + 0.5 * segment.high, half = 0.5 * segment.high - 0.5 * segment.low;
+  work.origin = work.both_ways ? float(middle) : segment.low >= 0 ? work.low : work.high;
+  work.span = work.both_ways ? float(half) : segment.low >= 0 ? float(2 * half) : float(-2 * half);
   const bool type = segment.type == kF16 || segment.type == kBf16 || segment.type == kF32;
-  const bool content = segment.content == kNormal || (segment.content == kUniform && isfinite(work.half));
+  const bool content = segment.content == kNormal || (segment.content == kUniform && isfinite(work.span));
   work.simple = type && content && !segment.whole && work.low >= segment.low && work.high <= segment.high;
 }
 

@@ -41,7 +41,7 @@ class SegmentTable {
   DeviceBuffer table_, first_;
 };
 
-// What pawl_verify found: a segment whose content changed, and where.
+// What verifying found: a segment whose content changed, and where.
 struct ChangedByte {
   size_t segment;
   uint64_t offset;
@@ -50,6 +50,9 @@ struct ChangedByte {
 // Pawl's own kernels (support.cu), loaded into the runner's context. Not thread-safe, as the runner is not.
 class Support {
  public:
+  // What calls of functions may take of a stack beside a kernel's own, and the most of both that Dirty fills.
+  static constexpr int kCallStack = 1024, kDirtyStack = 32768;
+
   absl::Status Load(const std::string& cubin, CUstream stream, const v1::GpuInfo& gpu);
 
   // `call` is added to the segments' own.

@@ -63,6 +63,12 @@ u64 WholeOf(double value, v1::DataType type) {
 void SetRange(double low, double high, v1::DataType type, Segment& segment) {
   segment.low = low;
   segment.high = high;
+  // Rounding to the type leaves the range otherwise, and 1 - x may be 0 where it can't.
+  const double least = RoundedUp(type, low), most = RoundedDown(type, high);
+  if (IsFloat(type) && least <= most) {
+    segment.low = least;
+    segment.high = most;
+  }
   segment.first = WholeOf(low, type);
   segment.extent = WholeOf(high, type) - segment.first;
   segment.zero = WholeOf(std::clamp(0.0, low, std::max(low, high)), type);

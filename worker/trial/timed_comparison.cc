@@ -6,7 +6,6 @@ namespace pawl {
 namespace {
 
 constexpr double kLeastSeconds = 0.05;
-constexpr double kAboutAsMany = 0.8;
 
 double Median(std::vector<double> values) {
   if (values.empty()) return 0;
@@ -21,12 +20,8 @@ class Comparing {
       : timer_(timer), cold_(deciding == v1::TIMING_MODE_COLD), noise_(noise), rule_(rule) {}
 
   absl::StatusOr<TimedComparison> Run() {
-    SizesProtocol protocol = timer_.protocol;
-    if (timer_.lacks_checks) {
-      protocol.wants_more = [this](size_t size) { return timer_.lacks_checks(timer_.protocol.sizes[size].size); };
-    }
     absl::StatusOr<v1::Comparison> comparison =
-        CompareSizesByProtocol([this](int process) { return StartProcess(process); }, protocol, noise_, rule_,
+        CompareSizesByProtocol([this](int process) { return StartProcess(process); }, timer_.protocol, noise_, rule_,
                                [this] { return timer_.doubted && timer_.doubted(timed_.processes); });
     if (!timed_.failure && !comparison.ok()) return comparison.status();
     if (comparison.ok()) timed_.comparison = *std::move(comparison);
@@ -123,6 +118,7 @@ TimingOptions ChecksOfComparison::Options(const std::string& size, int pairs, in
   const int left = wanted - checked.confirming;
   if (left <= options.checked_calls) return options;
   options.checked_calls = left;
+  options.needed_calls = std::max(0, kConfirmingCalls - checked.confirming);
   options.checked_bytes = kConfirmingBytes;
   options.least_checked = kLeastConfirmingCalls;
   return options;
@@ -138,14 +134,7 @@ void ChecksOfComparison::Add(const std::string& size, int process, const Timing&
   const int calls = static_cast<int>(std::count_if(draws.begin(), draws.end(), [](const v1::InputDraw& draw) {
     return draw.distribution() == v1::DISTRIBUTION_UNSPECIFIED;
   }));
-  checked.needed = std::min(kConfirmingCalls, checked.confirming + timing.asked_checks);
   checked.confirming += calls;
-}
-
-bool ChecksOfComparison::Lacks(const std::string& size) const {
-  const auto known = sizes_.find(size);
-  // Which calls are checked is drawn: about as many as were asked for.
-  return known != sizes_.end() && known->second.confirming < kAboutAsMany * known->second.needed;
 }
 
 void AddDisturbances(const std::vector<std::string>& reasons, v1::TrialResult* result) {

@@ -31,13 +31,10 @@ class ChecksOfComparison {
   // Those of a process that confirms are what earlier ones left to do, but no fewer than the first process checks.
   TimingOptions Options(const std::string& size, int pairs, int process) const;
   void Add(const std::string& size, int process, const Timing& timing);
-  // Whether the processes that confirm timed too few calls at this size to check what they should.
-  bool Lacks(const std::string& size) const;
 
  private:
   struct Checked {
     int confirming = 0;
-    int needed = 0;           // of confirming
     double call_seconds = 0;  // that the reference took for each in the last process
   };
   std::map<std::string, Checked> sizes_;
@@ -68,8 +65,6 @@ struct PairTimer {
   std::function<void()> start_fresh_process;
   // Said before each process starts to measure at a size.
   std::function<void(const std::string& size, int process)> report;
-  // Whether a process that confirms should time more calls at a size, to check more of them. Empty: it need not.
-  std::function<bool(const std::string& size)> lacks_checks;
   // Whether another process should measure what was found faster (verdict_protocol.h). Empty: none.
   std::function<bool(const std::vector<TimedProcess>& processes)> doubted;
 };

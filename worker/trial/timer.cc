@@ -16,9 +16,11 @@
 namespace pawl {
 namespace {
 
-constexpr absl::Duration kCompareDeadline = absl::Seconds(120);
-
+constexpr absl::Duration kCompareDeadline = absl::Seconds(150);
 constexpr int64_t kMostCheckedBytes = int64_t{4} << 30;
+// Of outputs that are checked as a whole where others are in pieces, and the largest of which one is.
+constexpr int64_t kWholeBytes = int64_t{512} << 20, kLargestWhole = int64_t{1} << 30;
+constexpr int64_t kMostWhole = 8;
 
 // By the limits of the bundle's own fill.
 std::optional<v1::Failure> JudgeOwnFill(const v1::Plan& plan, const std::vector<v1::InputDraw>& draws,
@@ -85,9 +87,14 @@ absl::StatusOr<Timing> TimeAgainst(GpuDevice& device, const v1::Bundle& bundle, 
   compare.set_in_pieces(!HasProblem(bundle));  // its own check() wants all of them
   const int64_t bytes = std::max<int64_t>(1, KeptBytesOf(candidate.plan, compare.in_pieces()));
   const int64_t least = std::clamp<int64_t>(kMostCheckedBytes / bytes, 1, options.least_checked);
-  timing.asked_checks =
+  const int checked =
       static_cast<int>(std::clamp<int64_t>(options.checked_bytes / bytes, least, options.checked_calls));
-  compare.set_checked_calls(timing.asked_checks);
+  compare.set_checked_calls(checked);
+  compare.set_needed_calls(std::min(checked, options.needed_calls));
+  const int64_t whole = std::max<int64_t>(1, KeptBytesOf(candidate.plan, false));
+  if (options.needed_calls > 0 && whole > bytes && whole <= kLargestWhole) {
+    compare.set_whole_calls(static_cast<int32_t>(std::clamp<int64_t>(kWholeBytes / whole, 1, kMostWhole)));
+  }
   compare.set_candidate_first(options.candidate_first);
   compare.set_single(options.single);
   compare.set_calls(options.calls);

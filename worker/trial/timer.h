@@ -18,6 +18,7 @@ struct TimingOptions {
   int measurements = 6;  // of each side in a pair
   // About so many timed calls are compared with the reference; fewer where their outputs take more than checked_bytes.
   int checked_calls = 20;
+  int needed_calls = 0;  // of these: where fewer are timed, further calls are made to be checked
   int64_t checked_bytes = int64_t{64} << 20;
   int least_checked = 1;               // all the same, up to 4 GiB
   bool candidate_first = true;         // its seat (runner.proto)
@@ -38,7 +39,6 @@ struct Timing {
   bool doubtful = false;  // the runner ran out of memory or died: a fresh one tells whose fault that was
   v1::CompareReply times;
   double seconds = 0;
-  int asked_checks = 0;      // about how many calls were to be checked: fewer than the options say where they are large
   double check_seconds = 0;  // of `seconds`: the reference's, for times.checked()
 };
 

@@ -384,7 +384,6 @@ absl::Status CompareWithParent(TrialRun& run) {
     if (timing.ok() && !timing->times.pairs().empty()) calls[size] = timing->times.pairs(0).calls();
     return timing;
   };
-  timer.lacks_checks = [&](const std::string& size) { return checks.Lacks(size); };
   timer.doubted = [&](const std::vector<TimedProcess>& processes) { return SeatInDoubt(run, processes); };
   timer.start_fresh_process = [&] { run.device.runner().Restart(); };
   timer.report = [&](const std::string& size, int process) {

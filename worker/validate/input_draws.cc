@@ -19,8 +19,9 @@ constexpr v1::Distribution kForFloats[] = {
     v1::DISTRIBUTION_WIDE_NORMAL, v1::DISTRIBUTION_HEAVY_TAILS, v1::DISTRIBUTION_LARGE,
     v1::DISTRIBUTION_EQUAL,       v1::DISTRIBUTION_SORTED,      v1::DISTRIBUTION_ZEROS,
     v1::DISTRIBUTION_DENORMAL,    v1::DISTRIBUTION_EXTREMES,    v1::DISTRIBUTION_STRIPED};
-constexpr v1::Distribution kForIntegers[] = {v1::DISTRIBUTION_EQUAL, v1::DISTRIBUTION_SORTED, v1::DISTRIBUTION_ZEROS,
-                                             v1::DISTRIBUTION_EXTREMES};
+constexpr v1::Distribution kForIntegers[] = {v1::DISTRIBUTION_HEAVY_TAILS, v1::DISTRIBUTION_LARGE,
+                                             v1::DISTRIBUTION_EQUAL,       v1::DISTRIBUTION_SORTED,
+                                             v1::DISTRIBUTION_ZEROS,       v1::DISTRIBUTION_EXTREMES};
 
 constexpr size_t kMaxBundles = 256;
 constexpr int kMargin = 3;             // powers of two below the largest that is right

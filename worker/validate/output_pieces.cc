@@ -18,8 +18,11 @@ uint64_t PieceShare(size_t outputs) {
 std::vector<OutputPiece> PiecesOf(uint64_t output_bytes, uint64_t share, uint64_t drawn) {
   if (output_bytes <= share) return {{0, output_bytes}};
   const uint64_t piece_bytes = share / kPieces;
-  const uint64_t distance = output_bytes / (kPieces - 1) / kUnit * kUnit;
-  const uint64_t first = drawn % ((distance - piece_bytes) / kUnit + 1) * kUnit;
+  // The distance is drawn as well: what is wrong at the same distance again and again is met somewhere.
+  const uint64_t most = output_bytes / (kPieces - 1) / kUnit, choices = most / kPieces + 1;
+  const uint64_t distance = std::max((most - drawn % choices) * kUnit, piece_bytes);
+  const uint64_t room = output_bytes - ((kPieces - 2) * distance + piece_bytes);
+  const uint64_t first = drawn / choices % (room / kUnit + 1) * kUnit;
   std::vector<OutputPiece> pieces;
   for (uint64_t i = 0; i + 1 < kPieces; ++i) pieces.push_back({first + i * distance, piece_bytes});
   pieces.push_back({output_bytes - piece_bytes, piece_bytes});

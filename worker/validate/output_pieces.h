@@ -6,8 +6,8 @@
 
 namespace pawl {
 
-// Of the outputs of a timed call no more than this is checked: of a large one pieces at equal distances, the first of
-// them at a place that is drawn, and one at its end. What is wrong over more than a distance is in one of them.
+// Of the outputs of a timed call no more than this is checked: of a large one pieces at equal distances, and one at its
+// end. The distance and the place of the first are drawn.
 inline constexpr uint64_t kPiecesBytes = uint64_t{2} << 20;
 inline constexpr uint64_t kPieces = 128;
 

@@ -67,6 +67,27 @@ TEST_F(InitTest, CheckSaysNothingOfAReferenceThatRaisesSometimes) {
   EXPECT_TRUE(check.ok()) << check.err;
 }
 
+TEST_F(InitTest, CheckSeesADraftedReferenceBehindOtherStatements) {
+  ASSERT_TRUE(Pawl({"init", Path("scale.cu"), "--output", Path("bundle")}).ok());
+  std::ofstream(Path("bundle/problem.py"))
+      << "def inputs(sizes, seed):\n    return {}\n\n\ndef reference(**rest):\n    in_ = rest[\"in\"]\n"
+         "    raise NotImplementedError(\"reference() in problem.py\")\n    return {\"y\": in_}\n";
+  const ProcessResult check = Pawl({"check", Path("bundle"), "--no-build", "--gpu", "h200"});
+  EXPECT_THAT(check.err, ContainsRegex("problem.py:7: reference\\(\\) raises NotImplementedError"));
+}
+
+TEST_F(InitTest, CallsTheModelOfAReferenceThatHasOne) {
+  std::ofstream(Path("model.py"))
+      << "import torch\n\n\nclass Model(torch.nn.Module):\n    def __init__(self, k):\n        self.k = k\n\n"
+         "    def forward(self, x):\n        return x * self.k\n\n\ndef get_inputs():\n    return "
+         "[torch.randn(64)]\n\n\n"
+         "def get_init_inputs():\n    return [2.0]\n";
+  const ProcessResult result =
+      Pawl({"init", Path("scale.cu"), "--reference", Path("model.py"), "--output", Path("bundle")});
+  ASSERT_TRUE(result.ok()) << result.err;
+  EXPECT_THAT(Slurp(Path("bundle/problem.py")), HasSubstr("return {\"y\": Model(*get_init_inputs())(x)}"));
+}
+
 TEST_F(InitTest, MarksWhatCheckWouldRefuse) {
   std::ofstream(folder_.path() / "empty.cu") << "__device__ int counter;\n__global__ void k() { counter = 1; }\n";
   const ProcessResult result = Pawl({"init", Path("empty.cu"), "--output", Path("bundle")});

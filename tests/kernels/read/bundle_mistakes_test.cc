@@ -62,6 +62,8 @@ const Mistake kMistakes[] = {
     {"Timing", "timing   = \"cold\"", "timing   = \"hot\"", "timing is \"hot\"; expected warm, cold"},
     {"Deterministic", "deterministic = false", "deterministic = \"no\"", "expected true or false"},
     {"Option", "\"--use_fast_math\"", "\"use_fast_math\"", "does not begin with -"},
+    {"Architecture", "\"--use_fast_math\"", "\"-arch=sm_70\"", "the GPU of the worker decides"},
+    {"GeneratedCode", "\"--use_fast_math\"", "\"--generate-code=arch=compute_90,code=sm_90\"", "the worker decides"},
     {"GoalSize", "size    = \"main\"", "size    = \"mian\"", "which is not a [[size]]; expected tiny, main; did you"},
     {"GoalSpeedup", "speedup = 1.5", "speedup = 0", "speedup is 0; expected more than 0"},
     {"SpeedupNotFinite", "speedup = 1.5", "speedup = inf", "speedup is not finite"},

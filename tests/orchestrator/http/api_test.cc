@@ -123,6 +123,8 @@ TEST_F(HttpApiTest, RefusesWhatIsWrong) {
   Finish();
   ExpectError(Get("/api/campaigns/99"), 404, "NOT_FOUND");
   ExpectError(Get("/api/campaigns/x"), 400, "INVALID_ARGUMENT");
+  ExpectError(Get("/api/campaigns/\xff"), 400, "INVALID_ARGUMENT");
+  ExpectError(Get("/api/campaigns/1/iterations", {{"page_token", "\xff\xfe"}}), 400, "INVALID_ARGUMENT");
   ExpectError(Get("/api/campaigns/1/iterations/99"), 404, "NOT_FOUND");
   ExpectError(Get("/api/campaigns/1/iterations/-1"), 400, "INVALID_ARGUMENT");
   ExpectError(Get("/api/campaigns/1/iterations", {{"page_size", "5000"}}), 400, "INVALID_ARGUMENT");

@@ -93,6 +93,18 @@ TEST(ServerTest, AnswersToolsOnlyWhenToldTo) {
   EXPECT_NE(answer.second.find("pawl.v1.WorkerService"), std::string::npos);
 }
 
+// What is small on the wire may be large.
+TEST(ServerTest, UnpacksNothing) {
+  RunningService service;
+  grpc::ClientContext context;
+  context.set_compression_algorithm(GRPC_COMPRESS_GZIP);
+  v1::ListCampaignsRequest request;
+  request.set_page_token(std::string(1 << 20, 'x'));
+  v1::ListCampaignsResponse reply;
+  const grpc::Status status = service.campaigns().ListCampaigns(&context, request, &reply);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::UNIMPLEMENTED) << status.error_message();
+}
+
 class ListenTest : public ::testing::Test {
  protected:
   ListenTest() : folder_("pawl-server-"), store_(Store::Open({.file = folder_.path() / "pawl.db"}).value()) {}

@@ -452,6 +452,8 @@ TEST_P(BuilderTest, SaysWhatToDoAboutAMissingHeader) {
   ExpectFailure(Build(request), v1::CHECK_COMPILE, "-Iinclude");
   request.set_source(absl::StrCat("#include \"cutlass/gemm.h\"\n", kGood));
   ExpectFailure(Build(request), v1::CHECK_COMPILE, "`include = [\"cutlass\"]`");
+  request.set_source(absl::StrCat("#include <torch/extension.h>\n", kGood));
+  ExpectFailure(Build(request), v1::CHECK_COMPILE, "`host_code = \"skip\"`");
   request.set_source(absl::StrCat("#include \"include/add.cuh\"\n", kGood));
   request.mutable_files(0)->set_text("#include \"deeper.cuh\"\n");
   ExpectFailure(Build(request), v1::CHECK_COMPILE, "include/add.cuh(1): error: ");

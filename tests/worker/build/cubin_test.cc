@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
+#include <set>
 
 namespace pawl {
 namespace {
@@ -92,6 +93,20 @@ TEST(Cubin, KnowsWhatItTakesOfTheGpusMemory) {
   // Three bytes that lie 4096 apart, and 3 MiB, which take two pages of their own.
   EXPECT_EQ(LoadedBytes(Golden("padded")), static_cast<int64_t>(Golden("padded").size()) + 3 * 4096 + (4 << 20));
   EXPECT_EQ(LoadedBytes("not a cubin"), 11);
+}
+
+TEST(Cubin, SaysWhereVariablesLieInTheirSection) {
+  const absl::StatusOr<std::vector<GlobalVariable>> variables = GlobalVariables(Golden("padded"));
+  ASSERT_TRUE(variables.ok()) << variables.status();
+  std::set<uint64_t> offsets;
+  for (const GlobalVariable& variable : *variables) {
+    EXPECT_EQ(variable.section, (*variables)[0].section);
+    EXPECT_GE(variable.section_bytes, variable.offset + variable.bytes);
+    offsets.insert(variable.offset);
+  }
+  EXPECT_EQ(offsets.size(), variables->size());
+  EXPECT_TRUE(offsets.contains(4096) && offsets.contains(8192))
+      << "bytes that are aligned to 4096 have gaps between them";
 }
 
 TEST(Cubin, KnowsConstantsTheirBytesAndWhetherTheyAreGiven) {

@@ -154,13 +154,21 @@ TEST(Widened, MakesNormalValuesOfSixteenBits) {
   }
   EXPECT_EQ(halves.size(), 65536u) << "an integer of 16 bits takes every value";
   const Moments moments = MomentsOf(values);
-  EXPECT_NEAR(moments.mean, 0, 0.01);
+  EXPECT_NEAR(moments.mean, 0, 1e-9) << "sums over many elements would tell what they are";
   EXPECT_NEAR(moments.variance, 1, 0.03);
   EXPECT_NEAR(moments.kurtosis, 2.7, 0.1) << "of a sum of four uniforms";
   EXPECT_GT(moments.distinct, 30'000u);
   for (const std::vector<int>* counts : {&upper, &lower, &second}) {
     EXPECT_GT(*std::min_element(counts->begin(), counts->end()), 128);
     EXPECT_LT(*std::max_element(counts->begin(), counts->end()), 512);
+  }
+}
+
+TEST(Widened, GivesEachValueAndItsNegative) {
+  for (u32 i = 0; i < 1000; ++i) {
+    const u32 drawn = ChaCha20(kKey, 1, 2, i).words[0];
+    EXPECT_EQ(Normal(Widened32(drawn)), -Normal(Widened32(~drawn)));
+    EXPECT_EQ(Normal(Widened16(drawn & 0xffff)), -Normal(Widened16(~drawn & 0xffff)));
   }
 }
 
@@ -217,6 +225,20 @@ TEST(DrawWhole, DrawsEachNumberOfTheRangeAboutAsOften) {
     EXPECT_GT(count, 850);
     EXPECT_LT(count, 1150);
   }
+}
+
+TEST(DrawWhole, DrawsEveryNumberOfARangeOfNearlySixteenBits) {
+  EXPECT_EQ(DrawnBits(kU16, 16), 32u);
+  const Segment segment = Range(0, 59'999, kUniform);
+  std::vector<int> counts(60'000);
+  for (u64 i = 0; i < 100'000; ++i) {
+    for (const u32 drawn : ChaCha20(kKey, 1, 2, i).words) {
+      const Bits bits = Widened32(drawn);
+      ++counts[DrawWhole(segment, {}, bits.x, bits.y, i)];
+    }
+  }
+  EXPECT_GT(*std::min_element(counts.begin(), counts.end()), 6) << "of 27 on average";
+  EXPECT_LT(*std::max_element(counts.begin(), counts.end()), 60);
 }
 
 TEST(DrawWhole, UsesAll64Bits) {

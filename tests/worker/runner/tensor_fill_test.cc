@@ -50,6 +50,19 @@ TEST(InputFill, DrawsIntegersOfEveryWidthFromTheirRange) {
   EXPECT_EQ(wide.extent, ~u64{0});
 }
 
+TEST(InputFill, StaysWithinARangeWhoseEndsTheTypeLacks) {
+  const Segment below_one = Own(Within(Tensor(v1::DATA_TYPE_BF16, v1::FILL_UNIFORM), 0, 0.999));
+  EXPECT_EQ(below_one.high, 0.99609375) << "rounded to the nearest it would be 1";
+  const Segment tenth = Own(Within(Tensor(v1::DATA_TYPE_F16, v1::FILL_NORMAL), 0.1, 1));
+  EXPECT_GT(tenth.low, 0.1);
+  EXPECT_LT(tenth.low, 0.1001);
+  const Segment doubles = Own(Within(Tensor(v1::DATA_TYPE_F64, v1::FILL_NORMAL), 0.1, 0.9));
+  EXPECT_EQ(doubles.low, 0.1);
+  v1::PlanTensor constant = Tensor(v1::DATA_TYPE_F16, v1::FILL_CONSTANT);
+  constant.set_low(0.1);
+  EXPECT_EQ(Own(constant).low, 0.1) << "the nearest will do";
+}
+
 TEST(InputFill, DrawsWholeNumbersIntoFloatsWhereTheFillIsOfIntegers) {
   const Segment segment = Own(Within(Tensor(v1::DATA_TYPE_F16, v1::FILL_INTEGERS), -3, 3));
   EXPECT_TRUE(segment.whole);

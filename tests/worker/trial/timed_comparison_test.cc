@@ -226,9 +226,8 @@ TEST(CompareTimed, TakesTheDecidingTimesFromThePairsWhenColdDecides) {
   EXPECT_EQ(timed->processes[0].times.at("").parent_warm_us, 20);
 }
 
-Timing Checked(int calls, double seconds_each, int asked = 0) {
+Timing Checked(int calls, double seconds_each) {
   Timing timing;
-  timing.asked_checks = asked > 0 ? asked : calls;
   for (int i = 0; i < calls; ++i) timing.times.add_checked();
   timing.check_seconds = calls * seconds_each;
   return timing;
@@ -262,17 +261,16 @@ TEST(ChecksOfComparisonTest, FurtherProcessesCheckWhatIsLeftAndNoFewerThanTheFir
   EXPECT_EQ(checks.Options("large", 36, 3).checked_calls, TimingOptions().checked_calls);
 }
 
-TEST(ChecksOfComparisonTest, SaysWhereTooFewCallsWereTimedToCheckThem) {
+TEST(ChecksOfComparisonTest, CallsAreMadeForChecksOnlyUpToWhatFindsACheatInOneCallOfTwenty) {
   ChecksOfComparison checks;
-  checks.Add("long", 0, Checked(4, 0.04));
-  checks.Add("long", 1, Checked(80, 0.04, 135));
-  EXPECT_TRUE(checks.Lacks("long"));
-  checks.Add("long", 1, Checked(50, 0.04, 55));
-  EXPECT_FALSE(checks.Lacks("long"));
-  checks.Add("large", 1, Checked(64, 0.04, 64));  // more would not fit
-  EXPECT_FALSE(checks.Lacks("large"));
-  checks.Add("quick", 1, Checked(140, 1e-5, 500));
-  EXPECT_FALSE(checks.Lacks("quick")) << "more than it needs would be welcome, but is not worth more pairs";
+  EXPECT_EQ(checks.Options("quick", 12, 0).needed_calls, 0)
+      << "few calls are checked where nothing is about to be kept";
+  checks.Add("quick", 0, Checked(20, 1e-5));
+  EXPECT_EQ(checks.Options("quick", 12, 1).needed_calls, 135) << "more are welcome, but not worth further calls";
+  checks.Add("quick", 1, Checked(100, 1e-5));
+  EXPECT_EQ(checks.Options("quick", 24, 1).needed_calls, 35);
+  checks.Add("quick", 1, Checked(40, 1e-5));
+  EXPECT_EQ(checks.Options("quick", 24, 1).needed_calls, 0);
 }
 
 }  // namespace

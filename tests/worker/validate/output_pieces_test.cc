@@ -35,15 +35,47 @@ TEST(OutputPieces, LieInsideAndOnlyTheLastMayOverlap) {
   }
 }
 
+bool Meet(const std::vector<OutputPiece>& pieces, uint64_t begin, uint64_t end) {
+  return std::any_of(pieces.begin(), pieces.end(), [&](const OutputPiece& piece) {
+    return piece.offset + piece.bytes > begin && piece.offset < end;
+  });
+}
+
 TEST(OutputPieces, MeetWhatIsWrongOverMoreThanADistance) {
   const uint64_t bytes = uint64_t{2} << 30, distance = bytes / (kPieces - 1);
   for (uint64_t draw = 1; draw < 100; ++draw) {
     const std::vector<OutputPiece> pieces = PiecesOf(bytes, kPiecesBytes, draw * 0x9e3779b97f4a7c15);
-    for (uint64_t begin = 0; begin + distance <= bytes; begin += distance / 3) {
-      EXPECT_TRUE(std::any_of(pieces.begin(), pieces.end(), [&](const OutputPiece& piece) {
-        return piece.offset + piece.bytes > begin && piece.offset < begin + distance;
-      }));
+    for (uint64_t begin = 2 * distance; begin + 3 * distance <= bytes; begin += distance / 3) {
+      EXPECT_TRUE(Meet(pieces, begin, begin + distance));
     }
+    EXPECT_TRUE(Meet(pieces, 0, 2 * distance)) << "the first lies somewhere there";
+  }
+}
+
+TEST(OutputPieces, MeetMostOfWhatIsWrongAgainAndAgainAtOneDistance) {
+  const uint64_t bytes = uint64_t{1} << 30, distance = bytes / (kPieces - 1) / 64 * 64, wrong = distance / 50;
+  int met = 0;
+  for (uint64_t draw = 1; draw <= 300; ++draw) {
+    const std::vector<OutputPiece> pieces = PiecesOf(bytes, kPiecesBytes, draw * 0x9e3779b97f4a7c15);
+    bool any = false;
+    for (uint64_t begin = distance / 3; begin + wrong <= bytes; begin += distance) {
+      any |= Meet(pieces, begin, begin + wrong);
+    }
+    met += any;
+  }
+  EXPECT_GT(met, 120) << "9 of 300 would be met if only the place of the first were drawn";
+}
+
+TEST(OutputPieces, MayMeetEveryByte) {
+  for (const size_t outputs : {1, 2, 3, 5, 8, 16, 64}) {
+    const uint64_t share = PieceShare(outputs), bytes = share + share / 100 * 7 + 12;
+    std::vector<bool> met(bytes);
+    for (uint64_t draw = 1; draw < 3000; ++draw) {
+      for (const OutputPiece& piece : PiecesOf(bytes, share, draw * 0x9e3779b97f4a7c15)) {
+        std::fill_n(met.begin() + static_cast<ptrdiff_t>(piece.offset), piece.bytes, true);
+      }
+    }
+    EXPECT_EQ(std::count(met.begin(), met.end(), false), 0) << outputs << " outputs of " << bytes << " bytes";
   }
 }
 

@@ -124,7 +124,7 @@ TEST_F(ValidatorTest, UsesDistributionsOfIntegersForIntegers) {
   EXPECT_EQ(Failure(), "");
   std::set<std::string> used;
   for (const std::string& what : gpu_.other_inputs) used.insert(what.substr(what.rfind(' ') + 1));
-  EXPECT_THAT(used, testing::ElementsAre("EQUAL", "EXTREMES", "SORTED", "ZEROS"));
+  EXPECT_THAT(used, testing::ElementsAre("EQUAL", "EXTREMES", "LARGE", "SORTED", "TAILS", "ZEROS"));
 }
 
 TEST_F(ValidatorTest, KeepsTheStructureOfIndices) {
