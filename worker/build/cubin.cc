@@ -21,6 +21,7 @@ constexpr uint64_t kGpuPageBytes = uint64_t{2} << 20;  // of GPU memory
 constexpr unsigned char kCudaEntry = 0x10;             // in st_other
 constexpr Elf64_Half kMachineCuda = 190;
 constexpr std::string_view kUserConstants = ".nv.constant3";  // the section of __constant__ variables
+constexpr std::string_view kShared = ".nv.shared";            // those of shared memory, which debug builds name
 
 absl::Status BadCubin(const std::string& what) {
   return absl::InvalidArgumentError(absl::StrCat("not a cubin: ", what));
@@ -157,7 +158,11 @@ absl::StatusOr<std::vector<GlobalVariable>> GlobalVariables(std::string_view cub
   const auto wanted = [](const Elf64_Sym& symbol) {
     return ELF64_ST_TYPE(symbol.st_info) == STT_OBJECT && symbol.st_shndx != SHN_UNDEF && symbol.st_size > 0;
   };
+  const auto section_name = [&](const Elf64_Sym& symbol) {
+    return symbol.st_shndx < sections->size() ? NameAt(section_names, (*sections)[symbol.st_shndx].sh_name) : "";
+  };
   const auto add = [&](const Elf64_Sym& symbol, std::string name) {
+    if (section_name(symbol).starts_with(kShared)) return;
     GlobalVariable& variable = variables.emplace_back();
     variable.name = std::move(name);
     variable.bytes = symbol.st_size;
@@ -168,7 +173,7 @@ absl::StatusOr<std::vector<GlobalVariable>> GlobalVariables(std::string_view cub
     variable.section = symbol.st_shndx;
     variable.offset = symbol.st_value;
     variable.section_bytes = section.sh_size;
-    variable.constant = NameAt(section_names, section.sh_name).starts_with(kUserConstants);
+    variable.constant = section_name(symbol).starts_with(kUserConstants);
     std::string_view stored;
     if (variable.zero || !Slice(cubin, section, &stored) || symbol.st_value > stored.size()) return;
     stored = stored.substr(symbol.st_value, symbol.st_size);

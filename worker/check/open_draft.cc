@@ -54,7 +54,8 @@ std::optional<Problem> OpenReference(const OpenFile& problem) {
     if (!inside || code.empty() || absl::StartsWith(code, "#")) continue;
     const size_t indentation = Indentation(line);
     if (body == 0) body = indentation;
-    if (absl::StartsWith(code, "return")) inside = false;  // whether the rest is reached may depend
+    // Whether the rest is reached may depend.
+    if (absl::StrContains(code, "return") || absl::StrContains(code, "yield")) inside = false;
     if (indentation != body || !absl::StartsWith(code, "raise NotImplementedError")) continue;
     return Problem{
         problem.path, number,

@@ -21,7 +21,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr uint64_t kRegionBytes = uint64_t{1} << 30;     // over which tensors are scattered, where there is room
 constexpr uint64_t kMaxRegionBytes = uint64_t{4} << 30;  // for more than one set of tensors
-constexpr uint64_t kMaxKeptBytes = uint64_t{2} << 30;    // of outputs, beside those that are kept as a whole
+constexpr uint64_t kMaxKeptBytes = uint64_t{4} << 30;    // of outputs, beside those that are kept as a whole
 constexpr double kGraphUs = 100;                         // long against the events' resolution
 constexpr double kLongGraphUs = 400;                     // the same for variants that are several times as fast
 constexpr double kBlockUs = 6000;                        // of replays in a quarter of a block: fewer where one is long

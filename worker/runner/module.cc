@@ -19,7 +19,7 @@ namespace {
 
 constexpr int64_t kPortableCluster = 8;  // blocks that every GPU with clusters allows
 constexpr size_t kLargeGlobal = size_t{1} << 20;
-constexpr uint64_t kSmallConstants = 4096;
+constexpr uint64_t kSmallConstants = 16 << 10;
 
 int64_t BlocksIn(const v1::Dim3& extent) { return int64_t{extent.x()} * extent.y() * extent.z(); }
 
@@ -263,6 +263,20 @@ struct Module::Section {
     });
     return together ? std::optional(base) : std::nullopt;
   }
+
+  // From where to where nothing of it was found.
+  std::vector<std::pair<uint64_t, uint64_t>> Gaps(uint64_t bytes) const {
+    std::map<uint64_t, uint64_t> taken;  // where to, by where from
+    for (const auto& [variable, global] : found) taken[variable->offset] = variable->offset + global.bytes;
+    taken[bytes] = bytes;
+    std::vector<std::pair<uint64_t, uint64_t>> gaps;
+    uint64_t end = 0;
+    for (const auto& [from, to] : taken) {
+      if (from > end) gaps.emplace_back(end, from);
+      end = std::max(end, to);
+    }
+    return gaps;
+  }
 };
 
 absl::Status Module::FindGlobals() {
@@ -288,16 +302,24 @@ absl::Status Module::FindGlobals() {
 absl::Status Module::AddGlobals(const Section& section) {
   const std::optional<CUdeviceptr> base = section.found.empty() ? std::nullopt : section.Base();
   const uint64_t bytes = section.found.empty() ? 0 : section.found[0].first->section_bytes;
-  uint64_t known = 0;
-  for (const auto& [variable, global] : section.found) known += global.bytes;
+  const std::vector<std::pair<uint64_t, uint64_t>> gaps = section.Gaps(bytes);
   // The gaps between variables as well: what a call leaves there would stay. Where the driver's memory ends earlier
   // than the section, the last byte can't be read.
   char last = 0;
-  if (base && bytes > known && Cuda().MemcpyDtoH(&last, *base + bytes - 1, 1) == 0) {
-    return AddGlobal({.address = *base, .bytes = bytes}, section.zero && bytes > kLargeGlobal);
+  if (base && !gaps.empty() && Cuda().MemcpyDtoH(&last, *base + bytes - 1, 1) == 0) {
+    for (const auto& [begin, end] : gaps) {
+      // Earlier code may have lain here.
+      if (section.zero) PAWL_CUDA(MemsetD8Async(*base + begin, 0, end - begin, nullptr));
+    }
+    PAWL_CUDA(CtxSynchronize());
+    if (bytes <= kLargeGlobal) return AddGlobal({.address = *base, .bytes = bytes}, section.zero);
+    for (const auto& [begin, end] : gaps) {
+      PAWL_RETURN_IF_ERROR(AddGlobal({.address = *base + begin, .bytes = end - begin}, section.zero));
+    }
+  } else {
+    // Texts of the compiler's own are small and written by nobody.
+    hidden_ |= section.unfound_bytes > (section.zero ? 0 : kSmallConstants);
   }
-  // Constants of the compiler's own are small and written by nobody.
-  hidden_ |= section.unfound_bytes > (section.zero ? 0 : kSmallConstants);
   for (const auto& [variable, global] : section.found) PAWL_RETURN_IF_ERROR(AddGlobal(global, variable->zero));
   return absl::OkStatus();
 }
@@ -306,7 +328,6 @@ absl::Status Module::AddGlobal(Global global, bool zero) {
   if (!zero) {
     global.content.resize(global.bytes);
     PAWL_CUDA(MemcpyDtoH(global.content.data(), global.address, global.bytes));
-    if (global.content.find_first_not_of('\0') == std::string::npos) global.content.clear();
   }
   globals_.push_back(std::move(global));
   return absl::OkStatus();

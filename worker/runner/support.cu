@@ -304,7 +304,8 @@ __device__ __noinline__ void MakeElements(const Work& work, const Block& block, 
 }
 
 __device__ __forceinline__ float SimpleValue(const Work& work, Bits bits) {
-  const float way = work.both_ways ? float(int(bits.x)) * (1.0f / 2147483648) : float(bits.x) * (1.0f / 4294967296);
+  const float way = work.both_ways ? float(int(bits.x)) * (1.0f / 2147483648)
+                                   : fminf(float(bits.x) * (1.0f / 4294967296), 1 - 1.0f / 16777216);
   const float value = work.segment.content == kNormal ? Normal(bits) : fmaf(work.span, way, work.origin);
   return fminf(fmaxf(value, work.low), work.high);
 }

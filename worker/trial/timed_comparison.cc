@@ -6,6 +6,7 @@ namespace pawl {
 namespace {
 
 constexpr double kLeastSeconds = 0.05;
+constexpr double kMostSeconds = 40;  // that the reference may take for the calls of a process
 
 double Median(std::vector<double> values) {
   if (values.empty()) return 0;
@@ -114,11 +115,12 @@ TimingOptions ChecksOfComparison::Options(const std::string& size, int pairs, in
   if (checked.call_seconds > 0) {
     wanted = static_cast<int>(
         std::clamp<double>(kConfirmingSeconds / checked.call_seconds, kConfirmingCalls, kMostConfirmingCalls));
+    wanted = std::min(wanted, std::max(kLeastConfirmingCalls, static_cast<int>(kMostSeconds / checked.call_seconds)));
   }
   const int left = wanted - checked.confirming;
   if (left <= options.checked_calls) return options;
   options.checked_calls = left;
-  options.needed_calls = std::max(0, kConfirmingCalls - checked.confirming);
+  options.needed_calls = std::max(0, std::min(wanted, kConfirmingCalls) - checked.confirming);
   options.checked_bytes = kConfirmingBytes;
   options.least_checked = kLeastConfirmingCalls;
   return options;

@@ -61,7 +61,8 @@ TEST_F(InitTest, CheckSaysNothingOfAReferenceThatRaisesSometimes) {
   ASSERT_TRUE(Pawl({"init", Path("scale.cu"), "--output", Path("bundle")}).ok());
   std::ofstream(Path("bundle/problem.py"))
       << "def inputs(sizes, seed):\n    return {}\n\n\ndef reference(x, **rest):\n    if x.ndim > 1:\n"
-         "        raise NotImplementedError(\"only vectors\")\n    return {\"y\": 2 * x}\n\n\ndef unused():\n"
+         "        raise NotImplementedError(\"only vectors\")\n    if x.ndim == 1: return {\"y\": 2 * x}\n"
+         "    raise NotImplementedError(\"only vectors\")\n\n\ndef unused():\n"
          "    raise NotImplementedError\n";
   const ProcessResult check = Pawl({"check", Path("bundle"), "--no-build", "--gpu", "h200"});
   EXPECT_TRUE(check.ok()) << check.err;

@@ -252,6 +252,13 @@ TEST(ChecksOfComparisonTest, ASlowReferenceChecksWhatFindsACheatInOneCallOfTwent
   EXPECT_LE(std::pow(0.95, 135), 0.001);
 }
 
+TEST(ChecksOfComparisonTest, AVerySlowReferenceIsGivenNoMoreThanItCanDo) {
+  ChecksOfComparison checks;
+  checks.Add("large", 0, Checked(4, 0.5));
+  EXPECT_EQ(checks.Options("large", 36, 1).checked_calls, 80) << "40 s of it";
+  EXPECT_EQ(checks.Options("large", 36, 1).needed_calls, 80);
+}
+
 TEST(ChecksOfComparisonTest, FurtherProcessesCheckWhatIsLeftAndNoFewerThanTheFirst) {
   ChecksOfComparison checks;
   checks.Add("large", 0, Checked(4, 0.04));
