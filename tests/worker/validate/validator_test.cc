@@ -124,7 +124,7 @@ TEST_F(ValidatorTest, UsesDistributionsOfIntegersForIntegers) {
   EXPECT_EQ(Failure(), "");
   std::set<std::string> used;
   for (const std::string& what : gpu_.other_inputs) used.insert(what.substr(what.rfind(' ') + 1));
-  EXPECT_THAT(used, testing::ElementsAre("EQUAL", "EXTREMES", "LARGE", "SORTED", "TAILS", "ZEROS"));
+  EXPECT_THAT(used, testing::ElementsAre("EQUAL", "EXTREMES", "HEAVY_TAILS", "LARGE", "SORTED", "ZEROS"));
 }
 
 TEST_F(ValidatorTest, KeepsTheStructureOfIndices) {
