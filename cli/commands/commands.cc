@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
+#include <set>
 
 #include "base/names/spelling.h"
 #include "base/names/utf8.h"
@@ -11,6 +12,25 @@
 #include "cli/text/help_format.h"
 
 namespace pawl {
+namespace {
+
+// Only the name of a file may have bytes that are no UTF-8: a message can't carry them.
+void CheckTexts(CLI::App& app) {
+  const std::set<std::string> files = {"FILE", "FOLDER", "SOCKET", "BUNDLE", "OTHER"};
+  for (CLI::Option* option : app.get_options()) {
+    if (option->get_items_expected_max() == 0 || files.contains(option->get_type_name()) ||
+        files.contains(option->get_single_name())) {
+      continue;
+    }
+    option->check([](const std::string& text) {
+      const std::string valid = ValidUtf8(text);
+      return valid == text ? "" : "\"" + Shortened(valid, 200) + "\" is not UTF-8; only names of files may have other bytes";
+    });
+  }
+  for (CLI::App* command : app.get_subcommands({})) CheckTexts(*command);
+}
+
+}  // namespace
 
 std::unique_ptr<CLI::App> MakePawlApp(const std::string& version, int* exit_code) {
   auto made = std::make_unique<CLI::App>("Pawl makes GPU kernels faster, one proven change at a time.", "pawl");
@@ -62,6 +82,7 @@ std::unique_ptr<CLI::App> MakePawlApp(const std::string& version, int* exit_code
 
   AddCompletion(app, exit_code);
   AddHelp(app, version, exit_code);
+  CheckTexts(app);
   return made;
 }
 
@@ -86,13 +107,6 @@ std::vector<std::string> WithCommandFirst(std::vector<std::string> arguments) {
 int RunPawl(std::vector<std::string> arguments, const std::string& version) {
   // For `pawl agent` itself; what follows is another program's command line.
   if (!arguments.empty() && arguments[0] == kKeepAgent) return KeepAgent({arguments.begin() + 1, arguments.end()});
-  for (size_t i = 0; i < arguments.size(); ++i) {
-    const std::string text = ValidUtf8(arguments[i]);
-    if (text == arguments[i]) continue;
-    std::fprintf(stderr, "pawl: argument %zu, \"%s\", is not UTF-8: no name and no text may have other bytes\n", i + 1,
-                 Shortened(text, 200).c_str());
-    return kWrongUsage;
-  }
   int exit_code = kDone;
   const std::unique_ptr<CLI::App> app = MakePawlApp(version, &exit_code);
   arguments = WithCommandFirst(std::move(arguments));

@@ -145,10 +145,10 @@ class RunningHttpServer final : public HttpServer, private httplib::Server {
     try {
       HttpDeadlines deadlines;
       deadlines.request = std::chrono::milliseconds(static_cast<int64_t>(options_.request_seconds * 1000));
-      HttpStream stream(socket, tls_.get(), deadlines);
+      HttpStream stream(socket, tls_.get(), deadlines, [this] { return threads_->HasWaiting(); });
       current_ = &stream;
       bool closed = false;
-      if (stream.Begin([this] { return threads_->HasWaiting(); })) {
+      if (stream.Begin()) {
         process_request(stream, true, closed, [](httplib::Request& request) {
           // Compressing takes longer than sending; ranges of ranges would be put together in memory.
           request.headers.erase("Accept-Encoding");

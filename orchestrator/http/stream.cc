@@ -15,8 +15,9 @@ namespace {
 constexpr size_t kMostReceived = (4 << 20) + (64 << 10);
 // Of a refused request: for the next of what is left to arrive.
 constexpr std::chrono::seconds kNextOfTheRest(3);
-// Of a peer that has just connected, while others wait.
-constexpr std::chrono::milliseconds kSilence(500), kSilentLook(100);
+// What a peer has to send, or take, while others wait for its thread, from so long after it began.
+constexpr double kLeastBytesPerSecond = 16 << 10;
+constexpr std::chrono::milliseconds kSlowAfter(500), kSlowLook(100);
 
 using Clock = std::chrono::steady_clock;
 
@@ -40,17 +41,19 @@ SSL* NewSsl(SSL_CTX* context, socket_t socket) {
 
 }  // namespace
 
-HttpStream::HttpStream(socket_t socket, SSL_CTX* context, HttpDeadlines deadlines)
+HttpStream::HttpStream(socket_t socket, SSL_CTX* context, HttpDeadlines deadlines, std::function<bool()> others_wait)
     : socket_(socket),
       ssl_(NewSsl(context, socket)),
       deadlines_(deadlines),
+      others_wait_(std::move(others_wait)),
       request_ends_(Clock::now() + deadlines.request),
-      reply_ends_(Clock::now() + deadlines.reply) {
+      reply_ends_(Clock::now() + deadlines.reply),
+      request_{Clock::now()} {
   fcntl(socket_, F_SETFL, fcntl(socket_, F_GETFL) | O_NONBLOCK);
 }
 
 template <typename Operation>
-ssize_t HttpStream::Try(Operation operation, short waits_for, Time until) {
+ssize_t HttpStream::Try(Operation operation, short waits_for, Time until, const Pace& pace) {
   while (true) {
     const ssize_t count = operation();
     if (count > 0) return count;
@@ -63,22 +66,23 @@ ssize_t HttpStream::Try(Operation operation, short waits_for, Time until) {
       if (why != SSL_ERROR_WANT_READ && why != SSL_ERROR_WANT_WRITE) return -1;
       waits_for = why == SSL_ERROR_WANT_READ ? POLLIN : POLLOUT;
     }
-    if (!Wait(socket_, waits_for, until)) return -1;
+    if (!WaitFor(waits_for, until, pace)) return -1;
   }
 }
 
-bool HttpStream::WaitForFirst(const std::function<bool()>& others_wait) {
-  const Time patience = Clock::now() + kSilence;
-  while (!Wait(socket_, POLLIN, std::min(Clock::now() + kSilentLook, request_ends_))) {
+bool HttpStream::WaitFor(short events, Time until, const Pace& pace) const {
+  while (true) {
     const Time now = Clock::now();
-    if (now >= request_ends_ || (now >= patience && others_wait())) return false;
+    const double seconds = std::chrono::duration<double>(now - pace.since).count();
+    const bool slow = now - pace.since > kSlowAfter && static_cast<double>(pace.bytes) < kLeastBytesPerSecond * seconds;
+    if (now >= until || (slow && others_wait_())) return false;
+    if (Wait(socket_, events, std::min(now + kSlowLook, until))) return true;
   }
-  return true;
 }
 
-bool HttpStream::Begin(const std::function<bool()>& others_wait) {
-  if (!WaitForFirst(others_wait)) return false;
-  return ssl_ == nullptr || Try([this] { return SSL_accept(ssl_.get()); }, POLLIN, request_ends_) > 0;
+bool HttpStream::Begin() {
+  if (!WaitFor(POLLIN, request_ends_, request_)) return false;
+  return ssl_ == nullptr || Try([this] { return SSL_accept(ssl_.get()); }, POLLIN, request_ends_, request_) > 0;
 }
 
 void HttpStream::End() {
@@ -87,9 +91,10 @@ void HttpStream::End() {
   if (took_) return;
   shutdown(socket_, SHUT_WR);
   buffer_.resize(1 << 16);
-  while (Wait(socket_, POLLIN, std::min(Clock::now() + kNextOfTheRest, request_ends_))) {
+  while (WaitFor(POLLIN, std::min(Clock::now() + kNextOfTheRest, request_ends_), request_)) {
     const ssize_t got = recv(socket_, buffer_.data(), buffer_.size(), 0);
     if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR)) return;
+    request_.bytes += static_cast<size_t>(std::max<ssize_t>(got, 0));
   }
 }
 
@@ -112,7 +117,7 @@ bool HttpStream::left() const {
   return poll(&one, 1, 0) > 0;
 }
 
-bool HttpStream::too_large() const { return received_ > kMostReceived; }
+bool HttpStream::too_large() const { return request_.bytes > kMostReceived; }
 
 ssize_t HttpStream::read(char* to, size_t size) {
   if (taken_ == buffer_.size()) {
@@ -124,11 +129,11 @@ ssize_t HttpStream::read(char* to, size_t size) {
           return ssl_ != nullptr ? SSL_read(ssl_.get(), buffer_.data(), static_cast<int>(buffer_.size()))
                                  : recv(socket_, buffer_.data(), buffer_.size(), 0);
         },
-        POLLIN, request_ends_);
+        POLLIN, request_ends_, request_);
     buffer_.resize(std::max<ssize_t>(got, 0));
     taken_ = 0;
     if (got <= 0) return got;
-    received_ += static_cast<size_t>(got);
+    request_.bytes += static_cast<size_t>(got);
   }
   const size_t count = std::min(size, buffer_.size() - taken_);
   buffer_.copy(to, count, taken_);
@@ -137,12 +142,15 @@ ssize_t HttpStream::read(char* to, size_t size) {
 }
 
 ssize_t HttpStream::write(const char* bytes, size_t size) {
-  return Try(
+  if (reply_.bytes == 0) reply_.since = std::max(reply_.since, Clock::now());
+  const ssize_t taken = Try(
       [&] {
         return ssl_ != nullptr ? SSL_write(ssl_.get(), bytes, static_cast<int>(std::min<size_t>(size, 1 << 20)))
                                : send(socket_, bytes, size, MSG_NOSIGNAL);
       },
-      POLLOUT, WriteEnds());
+      POLLOUT, WriteEnds(), reply_);
+  if (taken > 0) reply_.bytes += static_cast<size_t>(taken);
+  return taken;
 }
 
 // Nobody asks who it is.

@@ -17,15 +17,15 @@ struct HttpDeadlines {
 };
 
 // A socket as the library reads and writes it, with deadlines for the whole of a request and of a reply: one that
-// trickles in a byte at a time holds no thread for longer. Does not own the socket. For one thread.
+// trickles in a byte at a time holds no thread for longer. Where others wait for a thread, a peer that says nothing, or
+// sends or takes too little a second, is not waited for. Does not own the socket. For one thread.
 class HttpStream final : public httplib::Stream {
  public:
   // Encrypted with a context; null: plain.
-  HttpStream(socket_t socket, SSL_CTX* context, HttpDeadlines deadlines);
+  HttpStream(socket_t socket, SSL_CTX* context, HttpDeadlines deadlines, std::function<bool()> others_wait);
 
-  // Before anything else. False: it is no TLS that the peer speaks, or too slow. Where others wait for a thread, a peer
-  // that says nothing is not waited for.
-  bool Begin(const std::function<bool()>& others_wait);
+  // Before anything else. False: it is no TLS that the peer speaks, or too slow.
+  bool Begin();
   // The request was read to its end: nothing more is coming.
   void Took() { took_ = true; }
   // So much came that no more is read.
@@ -36,7 +36,7 @@ class HttpStream final : public httplib::Stream {
   // The peer has closed its end, or the server's was closed for reading.
   bool left() const;
   // A reply without an end: only each piece must be taken in time.
-  void GoOn() { reply_ends_ = std::chrono::steady_clock::time_point::max(); }
+  void GoOn() { reply_ends_ = reply_.since = Time::max(); }
 
   bool is_readable() const override;
   bool is_writable() const override;
@@ -48,11 +48,16 @@ class HttpStream final : public httplib::Stream {
 
  private:
   using Time = std::chrono::steady_clock::time_point;
+  // What has come, or was taken, since then.
+  struct Pace {
+    Time since;
+    size_t bytes = 0;
+  };
   // Tries an operation again whenever it says that it has to wait, until this time.
   template <typename Operation>
-  ssize_t Try(Operation operation, short waits_for, Time until);
+  ssize_t Try(Operation operation, short waits_for, Time until, const Pace& pace);
+  bool WaitFor(short events, Time until, const Pace& pace) const;
   Time WriteEnds() const;
-  bool WaitForFirst(const std::function<bool()>& others_wait);
 
   struct Freed {
     void operator()(SSL* ssl) const { SSL_free(ssl); }
@@ -61,11 +66,12 @@ class HttpStream final : public httplib::Stream {
   const socket_t socket_;
   const std::unique_ptr<SSL, Freed> ssl_;  // null: plain
   const HttpDeadlines deadlines_;
+  const std::function<bool()> others_wait_;
   const Time request_ends_;
   Time reply_ends_;
+  Pace request_, reply_;
   std::string buffer_;  // read and not asked for yet: the library reads headers byte by byte
   size_t taken_ = 0;
-  size_t received_ = 0;
   bool took_ = false;
 };
 

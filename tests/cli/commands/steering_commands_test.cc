@@ -225,6 +225,9 @@ TEST_F(SteeringCommandsTest, ProposeNothingThatIsNoPatch) {
   EXPECT_THAT(error(Write("empty", "")), HasSubstr("is empty; expected a unified diff"));
   EXPECT_THAT(error(Write("large", std::string((1 << 20) + 1, 'x'))), HasSubstr("is larger than 1 MB"));
   EXPECT_THAT(error(Write("bytes", "\xff\xfe")), HasSubstr("is not UTF-8 text"));
+  const ProcessResult named = Run({"propose", "7", "--patch", good, "--name", "\xff"});
+  EXPECT_EQ(named.exit_code, 2);
+  EXPECT_THAT(named.err, HasSubstr("--name: \"?\" is not UTF-8; only names of files may have other bytes"));
   EXPECT_THAT(fake_.asked().proposals, IsEmpty());
 }
 

@@ -232,6 +232,50 @@ TEST_F(HttpServerTest, AnswersOthersWhileManyAreConnectedAndSayNothing) {
   for (const int fd : silent) close(fd);
 }
 
+TEST_F(HttpServerTest, AnswersOthersWhileManySendAByteNowAndThen) {
+  HttpServerOptions options;
+  options.threads = 2;
+  Start(options);
+  std::atomic<bool> enough = false;
+  std::vector<int> slow;
+  for (int i = 0; i < 10; ++i) slow.push_back(Connect());
+  std::thread sender([&] {
+    while (!enough) {
+      for (const int fd : slow) send(fd, "G", 1, MSG_NOSIGNAL);
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
+  });
+  auto client = Client();
+  client.set_read_timeout(kSlowdown * 8);
+  const auto reply = client.Get("/healthz");
+  enough = true;
+  sender.join();
+  for (const int fd : slow) close(fd);
+  ASSERT_TRUE(reply);
+  EXPECT_EQ(reply->status, 200);
+}
+
+TEST_F(HttpServerTest, AnswersOthersWhileManyTakeTheirRepliesSlowly) {
+  HttpServerOptions options;
+  options.threads = 2;
+  Start(options);
+  std::vector<int> slow;
+  for (int i = 0; i < 10; ++i) {
+    const int fd = Connect();
+    const int little = 4096;
+    setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &little, sizeof little);
+    const std::string asked = "GET /app.js HTTP/1.1\r\nHost: localhost\r\n\r\n";  // larger than all buffers
+    EXPECT_GT(send(fd, asked.data(), asked.size(), MSG_NOSIGNAL), 0);
+    slow.push_back(fd);
+  }
+  auto client = Client();
+  client.set_read_timeout(kSlowdown * 12);
+  const auto reply = client.Get("/healthz");
+  for (const int fd : slow) close(fd);
+  ASSERT_TRUE(reply);
+  EXPECT_EQ(reply->status, 200);
+}
+
 TEST_F(HttpServerTest, AnswersOthersWhileAllStreamsAreTaken) {
   service_.Submit();
   HttpServerOptions options;

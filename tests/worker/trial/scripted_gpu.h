@@ -72,7 +72,6 @@ class ScriptedGpu : public GpuDevice {
   int local_bytes = 0;                                              // of every entry, a thread
   std::optional<int> outputs_compared;                              // by every check, instead of all
   std::vector<std::string> lenient;                                 // what a self-test of the tolerance lets pass
-  int checked_in_pair = 100;                                        // timed calls that can be checked
   bool blind_reference = false;                                     // its outputs are the same whatever the input holds
   double baseline_us = 150;
   bool sanitizer_installed = true;

@@ -237,13 +237,6 @@ TEST_F(TrialSizesTest, RejectsWhatDoesNotBuildBesideOneOfTheSizes) {
   EXPECT_THAT(result.failure().size(), HasSubstr("beside small"));
 }
 
-TEST_F(TrialSizesTest, MeasuresMoreWhereTooFewCallsWereTimedToCheckThem) {
-  gpu_.processes = {{.candidate_us = 180, .parent_us = 200}};
-  gpu_.checked_in_pair = 2;
-  Run();
-  EXPECT_THAT(Timed(), ElementsAre("main 12", "small 12", "main 36", "small 12", "small 24"));
-}
-
 TEST_F(TrialSizesTest, MeasuresMoreAtTheOtherSizesWhereItIsOpenWhetherItIsFaster) {
   gpu_.processes = {{.candidate_us = 197.4, .parent_us = 200}};
   const v1::TrialResult result = Run();
