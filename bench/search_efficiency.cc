@@ -37,6 +37,10 @@
 namespace pawl {
 namespace {
 
+constexpr char kUsage[] =
+    "usage: pawl-search-efficiency [FOLDER] [RUNS [SPACE [FIRST]]] [--jobs=N] [--leave-out]\n"
+    "FOLDER has spaces.toml, or CSV and T4 files; without it: the bundles' recordings and bench/spaces\n";
+
 using Entry = MeasuredSpace::Entry;
 
 constexpr double kNothingLeft = 1e-3;  // log speed
@@ -555,8 +559,9 @@ int Main(const Options& options) {
       ReadPublicSpaces(options.folder.empty() ? checkout / "bench/spaces" : options.folder);
   if (!spaces.ok()) Die(spaces.status());
   std::erase_if(*spaces, [&](const PublicSpace& space) { return !absl::StartsWith(space.space.name, options.only); });
-  if (spaces->empty() && !options.folder.empty()) {
-    Die(absl::NotFoundError(absl::StrCat("no space of ", options.folder.string(), " begins with ", options.only)));
+  if (spaces->empty() && times.count == 0) {
+    const std::string folder = options.folder.empty() ? "the recordings and bench/spaces" : options.folder.string();
+    Die(absl::NotFoundError(absl::StrCat("no space of ", folder, " begins with ", options.only)));
   }
   if (!spaces->empty()) {
     std::set<std::string> kernels;
@@ -589,8 +594,10 @@ int main(int argc, char** argv) {
     } else if (argument.rfind("--jobs=", 0) == 0) {
       options.jobs = std::max(1, atoi(argument.c_str() + 7));
     } else if (argument.rfind("--", 0) == 0) {
-      fprintf(stderr, "pawl-search-efficiency: unknown option %s; known are --jobs=N and --leave-out\n", argv[i]);
-      return 2;
+      const bool help = argument == "--help";
+      if (!help) fprintf(stderr, "pawl-search-efficiency: unknown option %s\n", argv[i]);
+      fprintf(help ? stdout : stderr, "%s", pawl::kUsage);
+      return help ? 0 : 2;
     } else {
       arguments.push_back(argument);
     }
@@ -599,7 +606,12 @@ int main(int argc, char** argv) {
     options.folder = arguments[0];
     arguments.erase(arguments.begin());
   }
-  if (!arguments.empty()) options.runs = std::max(1, atoi(arguments[0].c_str()));
+  if (!arguments.empty() && atoi(arguments[0].c_str()) < 1) {
+    fprintf(stderr, "pawl-search-efficiency: %s is neither a folder nor a number of runs\n%s", arguments[0].c_str(),
+            pawl::kUsage);
+    return 2;
+  }
+  if (!arguments.empty()) options.runs = atoi(arguments[0].c_str());
   if (arguments.size() > 1) options.only = arguments[1];
   if (arguments.size() > 2) options.first = std::max(0, atoi(arguments[2].c_str()));
   return pawl::Main(options);

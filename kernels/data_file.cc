@@ -181,9 +181,20 @@ absl::StatusOr<absl::string_view> FirstBytes(absl::string_view data, int64_t byt
   return data.substr(0, static_cast<size_t>(bytes));
 }
 
+// Nothing in the file says what it holds: at least it has whole rows.
+absl::StatusOr<absl::string_view> ReadRaw(absl::string_view data, const v1::PlanTensor& tensor) {
+  const int64_t bytes = TensorBytes(tensor), rows = tensor.shape().empty() ? 1 : std::max<int64_t>(1, tensor.shape(0));
+  const int64_t row = std::max<int64_t>(1, bytes / rows), found = static_cast<int64_t>(data.size());
+  if (found > bytes && found % row != 0) {
+    return absl::InvalidArgumentError(absl::StrCat("it has ", found, " bytes of data; expected ", bytes,
+                                                   ", or more of ", "its rows, which have ", row, " bytes each"));
+  }
+  return FirstBytes(data, bytes);
+}
+
 absl::StatusOr<absl::string_view> ReadData(const v1::DataFile& file, const v1::PlanTensor& tensor) {
+  if (IsRawData(file.path())) return ReadRaw(file.data(), tensor);
   const bool npy = absl::EndsWith(file.path(), ".npy");
-  if (!npy && !absl::EndsWith(file.path(), ".safetensors")) return FirstBytes(file.data(), TensorBytes(tensor));
   absl::StatusOr<FoundArray> array = npy ? ReadNpy(file.data()) : ReadSafetensors(file.data(), tensor.name());
   if (!array.ok()) return array.status();
   if (absl::Status status = CheckArray(*array, tensor, npy); !status.ok()) return status;
@@ -306,6 +317,10 @@ std::string BesideProblem(const v1::Bundle& bundle, const std::string& path) {
   const std::filesystem::path problem(bundle.problem().path());
   return std::filesystem::path(path).lexically_normal().lexically_relative(
       problem.has_parent_path() ? problem.parent_path().lexically_normal() : std::filesystem::path("."));
+}
+
+bool IsRawData(const std::string& path) {
+  return !absl::EndsWith(path, ".npy") && !absl::EndsWith(path, ".safetensors");
 }
 
 const v1::DataFile* FindDataFile(const v1::Bundle& bundle, const std::string& path) {

@@ -167,7 +167,7 @@ KeyTable FillTable() {
           Text("file", false, "another fill",
                "The data of this file in the bundle's folder: `.npy`, `.safetensors` (the tensor of this name, "
                "or the only one), or raw bytes. It has the tensor's type and shape; where it has more rows, the "
-               "first are taken.",
+               "first are taken. Raw bytes, which tell neither, are as many as the largest size takes.",
                "fill = { file = \"offsets.npy\", csr_offsets = \"NNZ\" }"),
           Flag("permutation", "false",
                "With `file` only: the file has each of 0 to elements - 1 once. Without a file, write "
@@ -464,7 +464,7 @@ KeyTable Reference() {
   return {.header = "[reference]",
           .meaning =
               "The kernel that computes the expected outputs, in another process than the candidate. Write it "
-              "to be obviously right; it may be slow.",
+              "to be obviously right, with sums in double; it may be slow.",
           .keys = {Text("source", true, "", "Its `.cu` file, a path inside the bundle's folder.",
                         "source = \"reference.cu\""),
                    Texts("files", false, "none",

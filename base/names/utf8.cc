@@ -44,6 +44,22 @@ std::string ValidUtf8(std::string_view text) {
   return valid;
 }
 
+std::string Printable(std::string_view text) {
+  static constexpr char kDigits[] = "0123456789abcdef";
+  std::string shown;
+  for (const char c : ValidUtf8(text)) {
+    const unsigned char byte = static_cast<unsigned char>(c);
+    if (byte >= ' ' && byte != 127) {
+      shown += c;
+    } else if (c == '\n' || c == '\t' || c == '\r') {
+      shown += c == '\n' ? "\\n" : c == '\t' ? "\\t" : "\\r";
+    } else {
+      shown += std::string("\\x") + kDigits[byte >> 4] + kDigits[byte & 15];
+    }
+  }
+  return shown;
+}
+
 std::string Shortened(std::string_view text, size_t bytes) {
   if (text.size() <= bytes) return std::string(text);
   while (bytes > 0 && (text[bytes] & 0xC0) == 0x80) --bytes;

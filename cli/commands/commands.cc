@@ -24,7 +24,8 @@ void CheckTexts(CLI::App& app) {
     }
     option->check([](const std::string& text) {
       const std::string valid = ValidUtf8(text);
-      return valid == text ? "" : "\"" + Shortened(valid, 200) + "\" is not UTF-8; only names of files may have other bytes";
+      return valid == text ? ""
+                           : "\"" + Shortened(valid, 200) + "\" is not UTF-8; only names of files may have other bytes";
     });
   }
   for (CLI::App* command : app.get_subcommands({})) CheckTexts(*command);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "cli/commands/commands.h"
 #include "cli/connect/bundle_path.h"
 #include "cli/import/imported_bundle.h"
@@ -55,6 +56,15 @@ absl::Status WriteAll(const fs::path& folder, const Imported& imported, const T4
                         ImportedRecording(imported, results, space, *bundle));
 }
 
+// A mistake in what was written first, told of the folder that was asked for.
+absl::Status Named(const absl::Status& status, const std::string& written, const std::string& asked) {
+  const auto named = [&](const std::string& text) { return absl::StrReplaceAll(text, {{written, asked}}); };
+  v1::ErrorDetail detail = DetailOf(status);
+  for (std::string& problem : *detail.mutable_problems()) problem = named(problem);
+  const absl::Status told(status.code(), named(std::string(status.message())));
+  return detail.problems().empty() ? told : WithDetail(told, detail);
+}
+
 // Beside the output first: a folder that is there is whole.
 absl::Status WriteFolder(const fs::path& output, const Imported& imported, const T4File& results,
                          const ImportedSpace& space) {
@@ -69,8 +79,9 @@ absl::Status WriteFolder(const fs::path& output, const Imported& imported, const
     if (error)
       status = absl::PermissionDeniedError(absl::StrCat("can't make ", output.string(), ": ", error.message()));
   }
-  if (!status.ok()) fs::remove_all(beside, error);
-  return status;
+  if (status.ok()) return status;
+  fs::remove_all(beside, error);
+  return Named(status, beside.string(), output.string());
 }
 
 absl::Status Import(const ImportFlags& flags) {

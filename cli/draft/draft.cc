@@ -41,10 +41,12 @@ absl::StatusOr<Draft> Drafting::Run(const std::string& entry) {
   Loops();
   for (size_t i = 0; i < planned_.size(); ++i) Arguments(planned_[i], draft_.launches[i]);
   draft_.variables = variables_->Finish(&draft_.constants);
+  DropUntied();
   DropVariables();
   Constraints();
   FindOutput();
   SetSizeValues(draft_);
+  CompareAllocations();
   LowerStarts();
   LowerSizes();
   RoundSizes(draft_, Divided());
@@ -95,8 +97,11 @@ std::string Drafting::FreeVariableName(const std::string& wanted) {
   std::string name = wanted;
   const auto in_source = [&] {
     return std::any_of(model_.files.begin(), model_.files.end(), [&](const std::unique_ptr<SourceText>& file) {
-      return std::any_of(file->tokens.begin(), file->tokens.end(),
-                         [&](const CppToken& token) { return token.Is(name); });
+      return std::any_of(file->tokens.begin(), file->tokens.end(), [&](const CppToken& token) {
+        if (token.kind != CppToken::Kind::kDirective) return token.Is(name);
+        const std::vector<CppToken> words = DirectiveTokens(token);
+        return std::any_of(words.begin(), words.end(), [&](const CppToken& word) { return word.Is(name); });
+      });
     });
   };
   while (names_.contains(name) || in_source()) name = name == wanted ? absl::StrCat("TUNE_", wanted) : name + "_2";

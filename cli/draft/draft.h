@@ -36,6 +36,7 @@ struct DraftTensor {
   bool by_data = false;    // other tensors' values say which elements are used
   bool guessed = false;    // nothing tells its shape
   std::string symbol;      // the variable of the source that it fills; empty: none
+  int64_t allocated = 0;   // elements that the host allocates; 0: not known
 };
 
 struct DraftScalar {

@@ -53,7 +53,9 @@ std::string Drafting::Scalar(const SourceParameter& parameter, const CppExpressi
                              const std::optional<ElementType>& type, const std::string& size) {
   DraftScalar scalar;
   scalar.type = type ? type->type : "f32";
-  if (!type) scalar.todo = absl::StrCat("type: ", parameter.type.element, " is not known");
+  if (!type)
+    scalar.todo =
+        absl::StrCat("type: ", parameter.type.element, " is not known; a struct is a [[struct]] with its fields");
   if (!size.empty()) {
     scalar.value = size;
   } else if (given != nullptr) {
@@ -69,8 +71,9 @@ std::string Drafting::Scalar(const SourceParameter& parameter, const CppExpressi
   }
   if (scalar.value.empty()) {
     scalar.value = TypicalValue(parameter.name, scalar.type);
-    scalar.todo = given == nullptr ? "no launch in the source gives its value"
-                                   : absl::StrCat("the host passes ", CppText(*given));
+    absl::StrAppend(&scalar.todo, scalar.todo.empty() ? "" : "; ",
+                    given == nullptr ? "no launch in the source gives its value"
+                                     : absl::StrCat("the host passes ", CppText(*given)));
   }
   for (const DraftScalar& known : draft_.scalars) {
     if (known.type == scalar.type && known.value == scalar.value &&

@@ -1,5 +1,7 @@
 // [[launch]] tables: entries, geometry and conditions (declared in drafting.h).
 #include <algorithm>
+#include <functional>
+#include <set>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -10,11 +12,55 @@
 #include "cli/draft/read/constants.h"
 #include "cli/draft/read/translation.h"
 #include "cli/draft/shapes.h"
+#include "kernels/source/cluster_use.h"
 
 namespace pawl {
 namespace {
 
 using Kind = CppExpression::Kind;
+
+// A text with some of its tokens written otherwise, where `written` has something for the token of this number.
+std::string Rewritten(const std::string& text,
+                      const std::function<std::string(size_t, const std::vector<CppToken>&)>& written) {
+  const std::vector<CppToken> tokens = CppTokens(text);
+  std::string out;
+  size_t at = 0;
+  for (size_t i = 0; i < tokens.size(); ++i) {
+    const std::string other = tokens[i].kind == CppToken::Kind::kNumber ? written(i, tokens) : "";
+    absl::StrAppend(&out, text.substr(at, tokens[i].offset - at), other.empty() ? std::string(tokens[i].text) : other);
+    at = tokens[i].offset + tokens[i].text.size();
+  }
+  return absl::StrCat(out, text.substr(std::min(at, text.size())));
+}
+
+// The numbers by which an extent divides, ceil_div(n, 256) and floor(n / 256), as `replaced` has them; empty: as it is.
+std::string WithDivisors(const std::string& extent, const std::function<std::string(int64_t)>& replaced) {
+  return Rewritten(extent, [&](size_t i, const std::vector<CppToken>& tokens) -> std::string {
+    const bool over = i > 0 && tokens[i - 1].Is("/");
+    const bool second = i > 0 && tokens[i - 1].Is(",") && i + 1 < tokens.size() && tokens[i + 1].Is(")");
+    const std::optional<int64_t> number = NumberIn(std::string(tokens[i].text));
+    if (!number || (!over && !second)) return "";
+    const std::string text = replaced(*number);
+    return over && absl::StrContains(text, " ") ? absl::StrCat("(", text, ")") : text;
+  });
+}
+
+// 256 * sizeof(float) with the block's variable for its number.
+CppExpression WithVariables(const CppExpression& e, const std::map<int64_t, std::string>& variables) {
+  CppExpression result = e;
+  for (CppExpression& part : result.parts) {
+    const std::optional<int64_t> number =
+        e.kind == Kind::kBinary && e.text == "*" && part.kind == Kind::kNumber ? ConstantValue(part, {}) : std::nullopt;
+    const auto found = number ? variables.find(*number) : variables.end();
+    if (found == variables.end()) {
+      part = WithVariables(CppExpression(part), variables);
+    } else {
+      part.kind = Kind::kName;
+      part.text = found->second;
+    }
+  }
+  return result;
+}
 
 constexpr int64_t kResidentSize = 16384;  // elements of a cooperative grid with a thread for each
 
@@ -32,6 +78,7 @@ std::optional<std::string> Drafting::HostLeaf(const CppExpression& e, const Plan
   if (e.kind == Kind::kCall && e.parts[0].IsName("sizeof") && e.parts.size() == 2)
     return SizeOf(e.parts[1].text, planned);
   if (e.kind == Kind::kName) {
+    if (!variables_->ValuesOf(e.text).empty()) return e.text;
     if (std::optional<std::string> variable = variables_->NameOf(e.text)) return variable;
     const std::string root = RootOf(e, planned.launch->values);
     for (const std::string& key : {root, SizeKey(root, planned.launch->values)}) {
@@ -76,6 +123,8 @@ std::optional<std::string> Drafting::SizeOf(const std::string& type, const Plann
     if (!element && own.is_type && own.name == type) element = ElementTypeOf("float");
   }
   if (!element && type == "scalar_t") element = ElementTypeOf("float");
+  if (const auto record = model_.record_bytes.find(type); !element && record != model_.record_bytes.end())
+    return record->second > 0 ? std::optional(absl::StrCat(record->second)) : std::nullopt;
   if (!element) return std::nullopt;
   return absl::StrCat(BytesOfType(element->type) * element->width);
 }
@@ -87,8 +136,7 @@ bool Drafting::IsCountOfRows(const CppExpression& e) {
   return over && absl::StrContains(*over, "numel");
 }
 
-std::optional<std::string> Drafting::HostText(const CppExpression& e, const PlannedKernel& planned,
-                                              std::string* missing, bool may_add) {
+std::map<std::string, bool> Drafting::Kept(const PlannedKernel& planned) const {
   std::map<std::string, bool> kept;
   for (const auto& [key, size] : size_of_) kept[key] = true;
   for (const std::string& name : variables_->kept()) kept[name] = true;
@@ -96,7 +144,12 @@ std::optional<std::string> Drafting::HostText(const CppExpression& e, const Plan
   for (const auto& [name, value] : planned.launch->values) {
     if (value.parts.size() == 1 && IsCountOfRows(value.parts[0])) kept[name] = true;
   }
-  const CppExpression resolved = Resolved(e, planned.launch->values, kept);
+  return kept;
+}
+
+std::optional<std::string> Drafting::HostText(const CppExpression& e, const PlannedKernel& planned,
+                                              std::string* missing, bool may_add) {
+  const CppExpression resolved = Resolved(e, planned.launch->values, Kept(planned));
   return Translate(
       resolved, model_, [&](const CppExpression& leaf) { return HostLeaf(leaf, planned, may_add); }, missing);
 }
@@ -110,7 +163,15 @@ DraftLaunch Drafting::Launch(PlannedKernel& planned) {
     HostGeometry(planned, launch);
   }
   launch.cooperative = planned.body.grid_sync || (planned.launch != nullptr && planned.launch->cooperative);
-  if (planned.body.uses_cluster && launch.cluster.empty()) {
+  const ClusterUse use = FindClusterUse(planned.kernel->file->tokens, planned.kernel->name_at, planned.kernel->body);
+  for (const std::string& dim : launch.cluster.empty() ? use.dims : std::vector<std::string>()) {
+    const std::vector<CppToken> tokens = CppTokens(dim);
+    const std::optional<CppExpression> e = ParseCppExpression(tokens, 0, tokens.size());
+    const std::optional<int64_t> blocks = e ? ConstantValue(*e, ConstantValues(model_)) : std::nullopt;
+    launch.cluster.push_back(absl::StrCat(blocks.value_or(1)));
+    if (!blocks) launch.todos.push_back(absl::StrCat("cluster: what is ", dim, " of __cluster_dims__?"));
+  }
+  if ((planned.body.uses_cluster || use.line > 0) && launch.cluster.empty()) {
     launch.cluster = {"2"};
     launch.todos.push_back("the kernel uses clusters: say how many blocks one has");
   }
@@ -208,41 +269,92 @@ void Drafting::HostGeometry(PlannedKernel& planned, DraftLaunch& launch) {
   };
   extents(host.block, "block", launch.block);
   extents(host.grid, "grid", launch.grid);
+  extents(host.cluster, "cluster", launch.cluster);
   // Numbers that only the launch has can be varied where the kernel asks for blockDim.
+  std::map<int64_t, std::string> tied;
+  const std::vector<std::string> numbers = launch.block;
+  TieTemplates(planned, launch);
+  if (numbers.size() == 1 && numbers != launch.block && IsName(launch.block[0]))
+    tied.emplace(*NumberIn(numbers[0]), launch.block[0]);
   for (size_t axis = 0; axis < launch.block.size(); ++axis) {
     const std::string number = launch.block[axis];
     const std::string wanted = launch.block.size() == 1 ? "BLOCK" : absl::StrCat("BLOCK_", std::string(1, "XYZ"[axis]));
     std::optional<std::string> variable = variables_->AddBlock(wanted, number, planned.body);
     if (!variable) continue;
     launch.block[axis] = *variable;
+    const int64_t threads = *NumberIn(number);
+    if (launch.block.size() == 1) tied.emplace(threads, *variable);
     for (size_t i = 0; i < launch.grid.size(); ++i) {
       if (launch.block.size() > 1 && i != axis) continue;
-      launch.grid[i] =
-          absl::StrReplaceAll(launch.grid[i], {{absl::StrCat(", ", number, ")"), absl::StrCat(", ", *variable, ")")},
-                                               {absl::StrCat("/ ", number, ")"), absl::StrCat("/ ", *variable, ")")}});
+      launch.grid[i] = WithDivisors(launch.grid[i], [&](int64_t divisor) -> std::string {
+        if (divisor % threads != 0) return "";
+        return divisor == threads ? *variable : absl::StrCat(*variable, " * ", divisor / threads);
+      });
     }
   }
   if (host.shared) {
     std::string missing;
-    std::optional<std::string> text = HostText(*host.shared, planned, &missing);
+    const CppExpression bytes = WithVariables(Resolved(*host.shared, host.values, Kept(planned)), tied);
+    std::optional<std::string> text = HostText(bytes, planned, &missing);
     if (!text) launch.todos.push_back(absl::StrCat("shared: `", CppText(*host.shared), "` uses ", missing));
     if (text && *text != "0") launch.shared = *text;
   }
   Loop(planned, launch);
   When(planned, launch);
-  for (const TemplateParameter& parameter : planned.kernel->templates) {
-    const std::string& number = planned.templates.at(parameter.name);
-    if (parameter.is_type || !NumberIn(number) ||
-        !absl::StrContains(launch.entry, absl::StrCat("TUNE_", parameter.name)))
-      continue;
-    for (const std::string& extent : launch.grid) {
-      const std::vector<CppToken> tokens = CppTokens(extent);
-      if (std::any_of(tokens.begin(), tokens.end(), [&](const CppToken& token) { return token.Is(number); }))
-        launch.todos.push_back(absl::StrCat("grid: is ", number, " the template argument ", parameter.name,
-                                            "? Then write the variable for it"));
-    }
-  }
   launch.todos.push_back(absl::StrCat("geometry from line ", host.line, " of ", host.host->name));
+}
+
+void Drafting::TieTemplates(const PlannedKernel& planned, DraftLaunch& launch) {
+  struct Factor {
+    int64_t number = 0;
+    std::string text;  // a variable, or the number
+    bool varies = false;
+  };
+  std::vector<Factor> factors;
+  for (const TemplateParameter& parameter : planned.kernel->templates) {
+    const std::string& argument = planned.templates.at(parameter.name);
+    const std::optional<int64_t> number = parameter.is_type ? std::nullopt : NumberIn(argument);
+    if (!number || *number < 2) continue;
+    const std::optional<std::string> variable = variables_->TemplateVariable(parameter, argument);
+    factors.push_back({*number, variable.value_or(argument), variable.has_value()});
+    if (variable && variables_->IsWarps(*variable))
+      factors.push_back({*number * 32, absl::StrCat(*variable, " * 32"), true});
+  }
+  std::set<std::string> taken;
+  // The product of the fewest arguments that is this number.
+  const auto product = [&](int64_t wanted) -> std::string {
+    std::string best;
+    int fewest = 0;
+    bool ambiguous = false;  // BM and BN of 64 both
+    for (size_t set = 1; set < size_t{1} << std::min<size_t>(factors.size(), 10); ++set) {
+      int64_t value = 1;
+      int count = 0;
+      bool varies = false;
+      std::vector<std::string> texts;
+      for (size_t i = 0; i < factors.size(); ++i) {
+        if ((set >> i & 1) == 0) continue;
+        value *= factors[i].number;
+        varies = varies || factors[i].varies;
+        texts.push_back(factors[i].text);
+        if (++count > 3 || value > wanted) break;
+      }
+      if (value != wanted || !varies || (fewest > 0 && count > fewest)) continue;
+      ambiguous = count == fewest && best != absl::StrJoin(texts, " * ");
+      best = absl::StrJoin(texts, " * ");
+      fewest = count;
+    }
+    if (ambiguous) return "";
+    if (!best.empty() && taken.insert(best).second) {
+      launch.todos.push_back(
+          absl::StrCat("geometry: ", wanted, " is taken for the template argument", fewest > 1 ? "s " : " ", best));
+    }
+    return best;
+  };
+  for (std::string& extent : launch.block) {
+    const std::optional<int64_t> number = NumberIn(extent);
+    if (const std::string text = number ? product(*number) : ""; !text.empty()) extent = text;
+  }
+  for (std::string& extent : launch.grid) extent = WithDivisors(extent, product);
 }
 
 void Drafting::When(const PlannedKernel& planned, DraftLaunch& launch) {

@@ -12,6 +12,8 @@
 #include "base/expression/expression.h"
 #include "cli/draft/drafting.h"
 #include "cli/draft/read/element_type.h"
+#include "cli/draft/read/translation.h"
+#include "cli/draft/tuning.h"
 #include "kernels/source/cpp_tokens.h"
 
 namespace pawl {
@@ -67,6 +69,42 @@ std::set<std::string> WordsIn(const std::vector<std::string>& texts) {
   return words;
 }
 
+// A text in which another stands for one of its words.
+std::string WithWord(const std::string& text, const std::string& word, const std::string& other) {
+  std::string out;
+  size_t at = 0;
+  for (const CppToken& token : CppTokens(text)) {
+    absl::StrAppend(&out, text.substr(at, token.offset - at), token.Is(word) ? other : std::string(token.text));
+    at = token.offset + token.text.size();
+  }
+  return absl::StrCat(out, text.substr(std::min(at, text.size())));
+}
+
+// What the launches have for a variable from now on: another, or a number.
+void ReplaceVariable(Draft& draft, const std::string& name, const std::string& other) {
+  for (DraftLaunch& launch : draft.launches) {
+    for (std::string* text : {&launch.entry, &launch.shared}) *text = WithWord(*text, name, other);
+    for (std::vector<std::string>* list : {&launch.grid, &launch.block}) {
+      for (std::string& text : *list) text = WithWord(text, name, other);
+    }
+  }
+}
+
+// The variable that is the whole block of every launch whose entry has this one, with the same start; empty: none is.
+std::string SameBlock(const Draft& draft, const DraftVariable& variable) {
+  std::string same;
+  for (const DraftLaunch& launch : draft.launches) {
+    if (!WordsIn({launch.entry}).contains(variable.name)) continue;
+    const auto block = std::find_if(draft.variables.begin(), draft.variables.end(), [&](const DraftVariable& other) {
+      return launch.block.size() == 1 && other.name == launch.block[0] && other.start == variable.start;
+    });
+    if (block == draft.variables.end() || block->name == variable.name || (!same.empty() && same != block->name))
+      return "";
+    same = block->name;
+  }
+  return same;
+}
+
 // The largest number that an integer type holds; nothing: it holds whatever a size can be.
 std::optional<double> MostOf(const std::string& type) {
   static const auto& most =
@@ -101,6 +139,63 @@ void Drafting::DropVariables() {
     draft_.constants.push_back(absl::StrCat(what, ": neither the kernel nor the launch uses it"));
     return true;
   });
+}
+
+void Drafting::DropUntied() {
+  const auto has_number = [](const std::string& extent) {
+    const std::vector<CppToken> tokens = CppTokens(extent);
+    return std::any_of(tokens.begin(), tokens.end(), [](const CppToken& token) {
+      return token.kind == CppToken::Kind::kNumber && NumberIn(std::string(token.text)).value_or(0) > 1;
+    });
+  };
+  for (const std::string& name : variables_->literal_templates()) {
+    const auto variable = std::find_if(draft_.variables.begin(), draft_.variables.end(),
+                                       [&](const DraftVariable& own) { return own.name == name; });
+    if (variable == draft_.variables.end()) continue;
+    const Tunable tunable = TunableOf(name, NumberIn(variable->start).value_or(0), false);
+    const bool threads = tunable == Tunable::kBlock || tunable == Tunable::kWarps;
+    if (!threads && tunable != Tunable::kTile && tunable != Tunable::kItems && tunable != Tunable::kVector) continue;
+    // k<256><<<blocks, threads>>> with threads = 256: both are one.
+    if (const std::string same = threads ? SameBlock(draft_, *variable) : ""; !same.empty()) {
+      ReplaceVariable(draft_, name, same);
+      draft_.variables.erase(variable);
+      continue;
+    }
+    // Where the geometry has numbers, one of them may be made of the argument.
+    const bool untied = std::any_of(draft_.launches.begin(), draft_.launches.end(), [&](const DraftLaunch& launch) {
+      if (!WordsIn({launch.entry}).contains(name)) return false;
+      std::vector<std::string> geometry = launch.grid, numbers = launch.grid;
+      geometry.insert(geometry.end(), launch.block.begin(), launch.block.end());
+      geometry.push_back(launch.shared);
+      if (WordsIn(geometry).contains(name)) return false;
+      if (threads) numbers = launch.block;
+      numbers.push_back(launch.shared);
+      return std::any_of(numbers.begin(), numbers.end(), has_number);
+    });
+    if (!untied) continue;
+    ReplaceVariable(draft_, name, variable->start);
+    draft_.constants.push_back(absl::StrCat(
+        name, " = ", variable->start, ", a template argument: the grid and block have numbers that may depend on it"));
+    draft_.variables.erase(variable);
+  }
+}
+
+void Drafting::CompareAllocations() {
+  const Values values = ValuesAt(draft_, &DraftSize::main);
+  for (DraftTensor& tensor : draft_.tensors) {
+    double elements = tensor.allocated > 0 ? 1 : 0;
+    for (const std::string& extent : tensor.shape) {
+      for (const std::string& name : NamesOf(extent)) {
+        const bool stated = std::any_of(draft_.sizes.begin(), draft_.sizes.end(),
+                                        [&](const DraftSize& size) { return size.name == name && size.stated; });
+        if (!stated) elements = 0;
+      }
+      elements *= Evaluate(extent, values).value_or(0);
+    }
+    if (elements <= 0 || elements == static_cast<double>(tensor.allocated)) continue;
+    tensor.todos.push_back(absl::StrCat("shape: the host allocates ", tensor.allocated, " elements, and these are ",
+                                        static_cast<int64_t>(elements), " at the main size: which is right?"));
+  }
 }
 
 void Drafting::LowerStarts() {

@@ -39,7 +39,18 @@ std::string Drafting::FreeName(const std::string& wanted) {
 
 std::string Drafting::AddSize(const std::string& key, const std::string& wanted, std::optional<int64_t> main,
                               std::string todo) {
-  if (const auto known = size_of_.find(key); known != size_of_.end()) return known->second;
+  if (const auto known = size_of_.find(key); known != size_of_.end()) {
+    for (DraftSize& own : draft_.sizes) {
+      if (own.name != known->second || !main || *main == own.main) continue;
+      if (own.main > 0) {
+        absl::StrAppend(&own.todo, own.todo.empty() ? "" : "; ", "another launch has ", *main,
+                        " for it: which is right?");
+      } else {
+        own.main = *main;
+      }
+    }
+    return known->second;
+  }
   DraftSize size;
   size.name = FreeName(wanted);
   size.main = main.value_or(0);
@@ -57,7 +68,16 @@ void Drafting::Numbers(PlannedKernel& planned) {
       const bool stride = argument != nullptr && absl::StrContains(RootText(*argument, planned), ".stride(");
       if (stride == strides) Number(parameter, argument, planned);
     };
+    const auto named = [&](const SourceParameter& parameter, const CppExpression* argument) {
+      // g.nx of the host is the size that the kernel's field is.
+      if (argument == nullptr || argument->kind != Kind::kName) return;
+      for (const SourceParameter& field : parameter.fields) {
+        const auto size = planned.sizes.find(absl::StrCat(parameter.name, ".", field.name));
+        if (size != planned.sizes.end()) size_of_.emplace(absl::StrCat(argument->text, ".", field.name), size->second);
+      }
+    };
     ForEachParameter(planned, number);
+    ForEachParameter(planned, named);
   }
 }
 
@@ -160,6 +180,22 @@ std::optional<int64_t> Drafting::WorthOf(const std::string& root, const HostValu
   return constant == constants.end() ? std::nullopt : std::optional(constant->second);
 }
 
+std::string Drafting::Contradictions(const std::string& name, int64_t worth, const PlannedKernel& planned) const {
+  std::vector<std::string> others;
+  for (const SourceConstant& constant : model_.constants) {
+    if (constant.name == name && !constant.local && constant.value != worth) {
+      others.push_back(absl::StrCat(constant.file->path, ":", constant.line, " has ", constant.value));
+    }
+  }
+  const auto passed = planned.launch->other_numbers.find(name);
+  if (passed != planned.launch->other_numbers.end() && !planned.launch->values.contains(name)) {
+    for (const int64_t other : passed->second) {
+      if (other != worth) others.push_back(absl::StrCat("another caller passes ", other));
+    }
+  }
+  return others.empty() ? "" : absl::StrCat(absl::StrJoin(others, ", "), ": which is right?");
+}
+
 void Drafting::GivenNumber(const SourceParameter& parameter, const CppExpression& argument, PlannedKernel& planned) {
   const HostLaunch& launch = *planned.launch;
   const std::string root = RootOf(argument, launch.values);
@@ -185,9 +221,11 @@ void Drafting::GivenNumber(const SourceParameter& parameter, const CppExpression
                                argument.kind == Kind::kMember || argument.kind == Kind::kSubscript);
   if (!simple) return;  // an expression: a scalar, once all sizes are known
   std::optional<int64_t> worth = WorthOf(root, launch.values);
+  if (!worth && argument.kind == Kind::kMember)
+    worth = LikelyValue(Resolved(argument, launch.values), ConstantValues(model_));
   if (!worth && !launch.values.contains(root)) worth = Passed(root, planned);
-  const std::string size =
-      AddSize(SizeKey(root, launch.values), SizeNameFor(parameter, root), worth, worth ? "" : "guessed by its name");
+  const std::string size = AddSize(SizeKey(root, launch.values), SizeNameFor(parameter, root), worth,
+                                   worth ? Contradictions(root, *worth, planned) : "guessed by its name");
   planned.sizes[parameter.name] = size;
   size_of_.emplace(root, size);
   if (absl::StrContains(RootText(argument, planned), ".stride(")) {

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/expression/expression.h"
 #include "cli/draft/drafting.h"
+#include "cli/draft/read/constants.h"
 #include "cli/draft/read/translation.h"
 #include "cli/draft/shapes.h"
 
@@ -32,6 +33,15 @@ std::string WithNames(const std::string& text, const std::map<std::string, std::
   return out;
 }
 
+// Which parameter of the kernel a pointer's key belongs to: x, or params of params.x.
+size_t IndexOf(const SourceFunction& kernel, const std::string& key) {
+  const std::string name = key.substr(0, key.find('.'));
+  for (size_t i = 0; i < kernel.parameters.size(); ++i) {
+    if (kernel.parameters[i].name == name) return i;
+  }
+  return kernel.parameters.size();
+}
+
 }  // namespace
 
 void Drafting::Tensors() {
@@ -39,24 +49,25 @@ void Drafting::Tensors() {
   for (size_t i = 0; i < planned_.size(); ++i) {
     PlannedKernel& planned = planned_[i];
     for (const auto& [key, index] : PointersOf(*planned.kernel)) {
-      std::string host;
-      if (planned.launch != nullptr && index < planned.launch->arguments.size()) {
-        const CppExpression* given = &planned.launch->arguments[index];
-        const SourceParameter& parameter = planned.kernel->parameters[index];
-        for (size_t field = 0; absl::StrContains(key, ".") && field < parameter.fields.size(); ++field) {
-          if (absl::StrCat(parameter.name, ".", parameter.fields[field].name) != key) continue;
-          given = FieldOf(parameter, field, given, planned);
-          break;
-        }
-        if (given != nullptr) host = HostTensor(*given, planned.launch->values);
-      }
+      const CppExpression* given = GivenPointer(planned, key, index);
+      const std::string host = given == nullptr ? "" : HostTensor(*given, planned.launch->values);
+      const HostAddress address = given == nullptr ? HostAddress() : AddressOf(*given, planned.launch->values);
       const auto same = std::find_if(tensors.begin(), tensors.end(), [&](const TensorUse& known) {
         return host.empty() ? known.name == key : known.host == host;
       });
       const auto own = [&](const TensorUse& use) {
         return std::any_of(use.uses.begin(), use.uses.end(), [&](const auto& other) { return other.first == i; });
       };
-      if (same != tensors.end() && !own(*same)) {
+      // The same pointer twice in one launch, as in place, is one tensor; another place in its memory is not.
+      const auto is_there = [&](const auto& other) {
+        if (other.first != i) return true;
+        const CppExpression* known = GivenPointer(planned, other.second, IndexOf(*planned.kernel, other.second));
+        const bool is_array = TypeOfPointer(*planned.kernel, other.second).pointers > 1 ||
+                              TypeOfPointer(*planned.kernel, key).pointers > 1;
+        return known != nullptr && !is_array && !address.root.empty() &&
+               AddressOf(*known, planned.launch->values).offset == address.offset;
+      };
+      if (same != tensors.end() && (!own(*same) || std::all_of(same->uses.begin(), same->uses.end(), is_there))) {
         same->uses.push_back({i, key});
         continue;
       }
@@ -68,7 +79,76 @@ void Drafting::Tensors() {
     }
   }
   for (TensorUse& use : tensors) AddTensor(use);
+  NoteOverlaps();
   SetRanges();
+}
+
+const CppExpression* Drafting::GivenPointer(const PlannedKernel& planned, const std::string& key, size_t index) {
+  if (planned.launch == nullptr || index >= planned.launch->arguments.size()) return nullptr;
+  const CppExpression* given = &planned.launch->arguments[index];
+  const SourceParameter& parameter = planned.kernel->parameters[index];
+  for (size_t field = 0; absl::StrContains(key, ".") && field < parameter.fields.size(); ++field) {
+    if (absl::StrCat(parameter.name, ".", parameter.fields[field].name) == key)
+      return FieldOf(parameter, field, given, planned);
+  }
+  return given;
+}
+
+Drafting::HostAddress Drafting::AddressOf(const CppExpression& given, const HostValues& values) {
+  using Kind = CppExpression::Kind;
+  HostAddress address;
+  CppExpression e = given;
+  for (int step = 0; step < 16; ++step) {
+    if (e.kind == Kind::kCast) {
+      e = CppExpression(e.parts[0]);
+    } else if (e.kind == Kind::kBinary && (e.text == "+" || e.text == "-")) {
+      absl::StrAppend(&address.offset, " ", e.text, " ", CppText(e.parts[1]));
+      e = CppExpression(e.parts[0]);
+    } else if (e.kind == Kind::kPrefix && e.text == "&" && e.parts[0].kind == Kind::kSubscript) {
+      absl::StrAppend(&address.offset, " + ", CppText(e.parts[0].parts[1]));
+      e = CppExpression(e.parts[0].parts[0]);
+    } else if (e.kind == Kind::kName) {
+      address.root = e.text;
+      const auto made = values.find(e.text);
+      if (made == values.end() || made->second.parts.size() != 1 || made->second.parts[0].IsName(e.text))
+        return address;
+      // float* b = a + n; a number, an allocation or a tensor is where it ends.
+      const CppExpression& value = made->second.parts[0];
+      const bool moves = value.kind == Kind::kName || value.kind == Kind::kCast || value.kind == Kind::kBinary ||
+                         (value.kind == Kind::kPrefix && value.text == "&");
+      if (!moves || !made->second.pointer) return address;
+      e = CppExpression(value);
+    } else {
+      return {};
+    }
+  }
+  return {};
+}
+
+void Drafting::NoteOverlaps() {
+  for (const PlannedKernel& planned : planned_) {
+    std::map<std::string, std::pair<std::string, HostAddress>> seen;  // by root: the first tensor
+    for (const auto& [key, index] : PointersOf(*planned.kernel)) {
+      const CppExpression* given = GivenPointer(planned, key, index);
+      const auto tensor = planned.tensors.find(key);
+      if (given == nullptr || tensor == planned.tensors.end()) continue;
+      const HostAddress address = AddressOf(*given, planned.launch->values);
+      if (address.root.empty()) continue;
+      const auto [first, added] = seen.try_emplace(address.root, tensor->second, address);
+      const auto& [other, other_address] = first->second;
+      if (added || other == tensor->second || other_address.offset == address.offset) continue;
+      const std::string todo = absl::StrCat("memory: line ", planned.launch->line, " passes `", other_address.root,
+                                            other_address.offset, "` and `", address.root, address.offset,
+                                            "`, one allocation; here ", other, " and ", tensor->second,
+                                            " are tensors of their own, and an argument has no offset: if the kernel "
+                                            "reaches from one into the other, let "
+                                            "it take one pointer and the offset");
+      for (DraftTensor& own : draft_.tensors) {
+        if (own.name != tensor->second) continue;
+        if (std::find(own.todos.begin(), own.todos.end(), todo) == own.todos.end()) own.todos.push_back(todo);
+      }
+    }
+  }
 }
 
 void Drafting::SetRanges() {
@@ -133,7 +213,8 @@ void Drafting::AddTensor(TensorUse& use) {
     tensor.todos.push_back(absl::StrCat("type: ", type.element, " is declared in a header that was not found"));
   } else if (!element) {
     tensor.range_high = "bytes";
-    tensor.todos.push_back(absl::StrCat("type: bytes of ", type.element, ", ", width, " each"));
+    tensor.todos.push_back(absl::StrCat("type: bytes of ", type.element, ", ", width,
+                                        " each; random ones may be no numbers: make them in inputs() of problem.py"));
   } else if (type.element == "void") {
     tensor.todos.push_back("type: the parameter is void*");
   }
@@ -194,6 +275,10 @@ void Drafting::SetShape(const TensorUse& use, int64_t width, DraftTensor& tensor
   if (made.shape.empty() && width == 1 && BytesOfType(tensor.type) == 1) made_of.shape = made.bytes;
   std::optional<std::vector<std::string>> shape = AllocatedShape(made_of, first);
   const bool exact = shape.has_value() && !made.flat;
+  if (made.flat && made.shape.size() == 1) {
+    const CppExpression elements = Resolved(made.shape[0], first.launch->values);
+    tensor.allocated = LikelyValue(elements, ConstantValues(model_)).value_or(0) * width;
+  }
   bool by_index = false;
   for (const auto& [which, key] : use.uses) {
     if (exact) break;

@@ -241,6 +241,23 @@ std::string DraftVariables::AddTemplate(const TemplateParameter& parameter, cons
   return variable.name;
 }
 
+std::optional<std::string> DraftVariables::TemplateVariable(const TemplateParameter& parameter,
+                                                            const std::string& argument) const {
+  const auto known = templates_.find(absl::StrCat(parameter.name, "=", argument));
+  return known == templates_.end() ? std::nullopt : std::optional(known->second);
+}
+
+bool DraftVariables::IsWarps(const std::string& name) const { return TunableOf(name, 4, false) == Tunable::kWarps; }
+
+std::vector<std::string> DraftVariables::literal_templates() const {
+  std::vector<std::string> names;
+  for (const auto& [key, name] : templates_) {
+    const size_t equals = key.find('=');
+    if (equals != std::string::npos && NumberIn(key.substr(equals + 1))) names.push_back(name);
+  }
+  return names;
+}
+
 std::optional<std::string> DraftVariables::AddBlock(const std::string& wanted, const std::string& threads,
                                                     const KernelBody& body) {
   const std::optional<int64_t> number = NumberIn(threads);

@@ -37,6 +37,12 @@ class DraftVariables {
   // parameter is the host's own.
   std::string AddTemplate(const TemplateParameter& parameter, const std::string& argument,
                           const std::string& passed = "");
+  // The variable that AddTemplate made of a number that is the argument of this parameter.
+  std::optional<std::string> TemplateVariable(const TemplateParameter& parameter, const std::string& argument) const;
+  // Whether a variable counts warps, of 32 threads each.
+  bool IsWarps(const std::string& name) const;
+  // Variables that were made of a template argument that is a number.
+  std::vector<std::string> literal_templates() const;
   // A variable for a block of this many threads, a number that only the launch has. Nothing: the kernel depends on it.
   std::optional<std::string> AddBlock(const std::string& wanted, const std::string& threads, const KernelBody& body);
   // A parameter of the host function that is a block's size or the like; nothing: its name says no such thing.

@@ -43,6 +43,11 @@ class Drafting {
   absl::StatusOr<Draft> Run(const std::string& entry);
 
  private:
+  // Where a pointer that the host passes points to, as far as its text tells: the variable that was allocated, and what
+  // is added to it.
+  struct HostAddress {
+    std::string root, offset;
+  };
   // One tensor for each piece of memory, over all launches.
   struct TensorUse {
     std::string name;
@@ -77,6 +82,10 @@ class Drafting {
   // draft_repairs.cc: what the draft says in two places that exclude each other.
   // Variables whose names are taken, or that nothing uses.
   void DropVariables();
+  // Variables of template arguments on which the geometry may depend, and does not follow.
+  void DropUntied();
+  // Shapes that are not as large as what the host allocates, where it says both.
+  void CompareAllocations();
   // Starts that a constraint forbids.
   void LowerStarts();
   // Sizes that make blocks or grids larger than a GPU can launch.
@@ -104,6 +113,8 @@ class Drafting {
   // A name that is free in kernel.toml.
   std::string FreeName(const std::string& wanted);
   std::string AddSize(const std::string& key, const std::string& wanted, std::optional<int64_t> main, std::string todo);
+  // "line 12 has 2048": what else the source says that a name is worth; empty: nothing else.
+  std::string Contradictions(const std::string& name, int64_t worth, const PlannedKernel& planned) const;
   // The integer parameters: sizes, or scalars made of sizes.
   void Numbers(PlannedKernel& planned);
   void Number(const SourceParameter& parameter, const CppExpression* argument, PlannedKernel& planned);
@@ -147,6 +158,8 @@ class Drafting {
   std::optional<std::string> HostLeaf(const CppExpression& e, const PlannedKernel& planned, bool may_add);
   // sizeof(T), where T is a type of the kernel's, or the host's own that the draft chose.
   std::optional<std::string> SizeOf(const std::string& type, const PlannedKernel& planned) const;
+  // Names of the host's that stay in kernel.toml, whatever they are worth.
+  std::map<std::string, bool> Kept(const PlannedKernel& planned) const;
   std::optional<std::string> HostText(const CppExpression& e, const PlannedKernel& planned,
                                       std::string* missing = nullptr, bool may_add = true);
   // x.numel() / x.size(-1)
@@ -162,6 +175,8 @@ class Drafting {
   std::optional<bool> Truth(const std::string& argument) const;
   std::string EntryText(const PlannedKernel& planned, DraftLaunch& launch);
   void HostGeometry(PlannedKernel& planned, DraftLaunch& launch);
+  // Numbers of the geometry that are a template argument, or a product of them, follow the arguments' variables.
+  void TieTemplates(const PlannedKernel& planned, DraftLaunch& launch);
   void When(const PlannedKernel& planned, DraftLaunch& launch);
   std::optional<std::string> KernelLeaf(const CppExpression& e, const PlannedKernel& planned) const;
   // Without a launch in the source: threads by __launch_bounds__ or 256, blocks by the bound of the index.
@@ -198,6 +213,11 @@ class Drafting {
 
   // draft_tensors.cc: pointers.
   void Tensors();
+  // What a launch passes for a pointer parameter, or a field of a struct, by its key; null: nothing is known.
+  static const CppExpression* GivenPointer(const PlannedKernel& planned, const std::string& key, size_t index);
+  static HostAddress AddressOf(const CppExpression& given, const HostValues& values);
+  // Pointers of one launch that point into the same memory at different places: here they are tensors of their own.
+  void NoteOverlaps();
   // Integers that index another tensor stay within it.
   void SetRanges();
   // d_x is x.

@@ -25,6 +25,7 @@ std::string Quoted(const std::string& text) {
 }
 
 void AddVariable(const ImportedSpace::Parameter& parameter, const v1::Variable& variable, std::string* toml) {
+  if (parameter.variable != parameter.name) absl::StrAppend(toml, "# ", OneLine(parameter.name), " of the results\n");
   if (parameter.indexed) {
     std::string meanings;
     for (size_t i = 0; i < parameter.values.size(); ++i) {
@@ -123,8 +124,8 @@ std::string ImportedToml(const Imported& imported, const T4File& results, const 
                         "block     = [\"1\"]\n"
                         "arguments = [\"imported_output\"]\n\n"
                         "[tolerance]                      # placeholder\n"
-                        "absolute = 0.01\n"
-                        "relative = 0.01\n",
+                        "absolute = 0.0001\n"
+                        "relative = 0.0001\n",
                         Quoted(entry), kImportedSource, Quoted(entry));
   return toml;
 }

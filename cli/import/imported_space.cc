@@ -6,10 +6,14 @@
 #include <set>
 
 #include "absl/status/status.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "base/expression/expression.h"
 #include "cli/import/python_condition.h"
+#include "kernels/plan.h"
 #include "kernels/space.h"
 
 namespace pawl {
@@ -31,6 +35,24 @@ void Sort(std::vector<ParameterValue>* values) {
   });
 }
 
+constexpr const char* kExtents[] = {"problem_size_x", "problem_size_y", "problem_size_z"};
+
+// What the variable of a parameter is called: block-size becomes block_size. Other tuners take any text.
+std::string VariableName(const std::string& name, std::set<std::string>& taken) {
+  const auto may = [](const std::string& made) {
+    return IsName(made) && !absl::StartsWith(made, "SIZE_") && !GpuLimits(v1::GpuInfo()).contains(made) &&
+           made != kImportedOutput && std::find(std::begin(kExtents), std::end(kExtents), made) == std::end(kExtents);
+  };
+  if (may(name)) return name;
+  std::string made;
+  for (const char c : name) made += absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_' ? c : '_';
+  made.resize(std::min(made.size(), kMaxName - 16));
+  if (!may(made)) made = absl::StrCat("p_", made);
+  std::string free = made;
+  for (int number = 2; !taken.insert(free).second; ++number) free = absl::StrCat(made, "_", number);
+  return free;
+}
+
 void AddNew(const ParameterValue& value, std::vector<ParameterValue>* values) {
   if (std::find(values->begin(), values->end(), value) == values->end()) values->push_back(value);
 }
@@ -44,7 +66,7 @@ absl::StatusOr<ImportedSpace> ImportedSpace::Make(const T4File& results, const s
   if (absl::Status status = space.SetStart(results, problem, start); !status.ok()) return status;
   for (const Parameter& parameter : space.parameters_) {
     v1::Variable* variable = space.bundle_.add_variables();
-    variable->set_name(parameter.name);
+    variable->set_name(parameter.variable);
     for (const ParameterValue& value : parameter.values) variable->add_values(space.ValueOf(parameter, value));
   }
   const v1::Variant first = space.VariantOf(results.results[space.start_]);
@@ -53,7 +75,6 @@ absl::StatusOr<ImportedSpace> ImportedSpace::Make(const T4File& results, const s
   }
   v1::Size* size = space.bundle_.add_sizes();
   size->set_name("recorded");
-  static constexpr const char* kExtents[] = {"problem_size_x", "problem_size_y", "problem_size_z"};
   const size_t extents = problem ? std::min(problem->problem_size.size(), std::size(kExtents)) : 0;
   for (size_t i = 0; i < extents; ++i) (*size->mutable_values())[kExtents[i]] = problem->problem_size[i];
   if (extents == 0) (*size->mutable_values())["problem_size_unknown"] = 1;
@@ -94,7 +115,10 @@ absl::Status ImportedSpace::SetParameters(const T4File& results, const std::opti
                                                      NamesText(parameters_), ": are they of the same kernel?"));
     }
   }
+  std::set<std::string> taken(std::begin(kExtents), std::end(kExtents));
+  for (const Parameter& parameter : parameters_) taken.insert(parameter.name);
   for (Parameter& parameter : parameters_) {
+    parameter.variable = VariableName(parameter.name, taken);
     parameter.indexed = std::any_of(parameter.values.begin(), parameter.values.end(),
                                     [](const ParameterValue& value) { return !value.whole.has_value(); });
   }
@@ -140,7 +164,7 @@ absl::Status ImportedSpace::SetStart(const T4File& results, const std::optional<
 void ImportedSpace::AddConstraint(const std::string& condition, const T4File& results) {
   std::set<std::string> names;
   for (const Parameter& parameter : parameters_) {
-    if (!parameter.indexed) names.insert(parameter.name);
+    if (!parameter.indexed && parameter.variable == parameter.name) names.insert(parameter.name);
   }
   absl::StatusOr<std::string> that = ConstraintOf(condition, names);
   if (!that.ok()) {
@@ -172,7 +196,7 @@ int32_t ImportedSpace::ValueOf(const Parameter& parameter, const ParameterValue&
 v1::Variant ImportedSpace::VariantOf(const T4Result& result) const {
   v1::Variant variant;
   for (const Parameter& parameter : parameters_) {
-    (*variant.mutable_values())[parameter.name] = ValueOf(parameter, result.configuration.at(parameter.name));
+    (*variant.mutable_values())[parameter.variable] = ValueOf(parameter, result.configuration.at(parameter.name));
   }
   return variant;
 }

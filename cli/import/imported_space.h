@@ -13,13 +13,17 @@
 
 namespace pawl {
 
+// The placeholder among the tensors of an imported bundle.
+inline constexpr char kImportedOutput[] = "imported_output";
+
 // The space of other people's results, in the terms of a bundle.
 class ImportedSpace {
  public:
   struct Parameter {
-    std::string name;
+    std::string name;                    // in the file
     std::vector<ParameterValue> values;  // in order
     bool indexed = false;                // they are no whole numbers: the variable has their places in the list, from 0
+    std::string variable;                // its name in the bundle, where the file's can't be that
   };
 
   // The values are the problem's, or those that the results have. The start is the first correct result that has the

@@ -45,6 +45,9 @@ class Reader {
       at_ = absl::StrCat("results[", read_.results.size(), "]: ");
       if (absl::Status status = ReadResult(result); !status.ok()) return status;
     }
+    if (assumed_) {
+      read_.assumed.push_back("the file does not name its unit of time: milliseconds, as Kernel Tuner writes them");
+    }
     DropRepeated();
     return std::move(read_);
   }
@@ -75,30 +78,55 @@ class Reader {
   }
 
   absl::Status ReadUnit(const std::string& unit) {
-    if (unit.empty()) {
-      read_.assumed.push_back("the file does not name its unit of time: milliseconds, as Kernel Tuner writes them");
-      return absl::OkStatus();
-    }
+    if (unit.empty()) return absl::OkStatus();
     const std::optional<double> us = Microseconds(unit);
     if (!us) return Wrong(absl::StrCat("the timeunit \"", unit, "\" is unknown"));
     unit_us_ = *us;
     return absl::OkStatus();
   }
 
+  // The unit of one result's `times`: its own, the file's, that of the measurement of the same time, or milliseconds.
+  absl::StatusOr<double> UnitOf(const T4Json& times, const T4Json* objective) {
+    if (const std::string unit = JsonText(times, "unit"); !unit.empty()) {
+      const std::optional<double> us = Microseconds(unit);
+      if (!us) return Wrong(absl::StrCat("the unit \"", unit, "\" of its times is not a known unit of time"));
+      return *us;
+    }
+    if (unit_us_) return *unit_us_;
+    const std::string unit = objective == nullptr ? "" : JsonText(*objective, "unit");
+    if (const std::optional<double> us = Microseconds(unit)) return *us;
+    assumed_ = assumed_ || !times.empty();
+    return 1e3;
+  }
+
+  // The measurement "time", or the first; null: there is none.
+  static const T4Json* Objective(const T4Json& json) {
+    const T4Json& measurements = JsonField(json, "measurements");
+    const T4Json* objective = nullptr;
+    if (!measurements.is_array()) return nullptr;
+    for (const T4Json& one : measurements) {
+      if (objective == nullptr || JsonText(one, "name") == "time") objective = &one;
+    }
+    return objective;
+  }
+
   absl::Status ReadResult(const T4Json& json) {
     T4Result result;
     if (absl::Status status = ReadConfiguration(JsonField(json, "configuration"), &result); !status.ok()) return status;
     const T4Json& times = JsonField(json, "times");
+    const T4Json* objective = Objective(json);
+    const absl::StatusOr<double> unit_us = UnitOf(times, objective);
+    if (!unit_us.ok()) return unit_us.status();
     const double compilation = JsonNumber(times, "compilation_time") + JsonNumber(times, "compilation");
-    result.compile_seconds = compilation * unit_us_ * 1e-6;
-    result.validate_seconds = JsonNumber(times, "validation") * unit_us_ * 1e-6;
+    result.compile_seconds = compilation * *unit_us * 1e-6;
+    result.validate_seconds = JsonNumber(times, "validation") * *unit_us * 1e-6;
     result.timestamp = JsonText(json, "timestamp").substr(0, 19);
     result.invalidity = JsonText(json, "invalidity");
     constexpr const char* kKnown[] = {"correct", "timeout", "compile", "runtime", "correctness", "constraints"};
     if (std::find(std::begin(kKnown), std::end(kKnown), result.invalidity) == std::end(kKnown)) {
       return Wrong(absl::StrCat("invalidity is \"", result.invalidity, "\"; expected ", absl::StrJoin(kKnown, ", ")));
     }
-    if (absl::Status status = ReadTimes(json, times, &result); !status.ok()) return status;
+    if (absl::Status status = ReadTimes(times, objective, *unit_us, &result); !status.ok()) return status;
     read_.results.push_back(std::move(result));
     return absl::OkStatus();
   }
@@ -122,15 +150,8 @@ class Reader {
     return absl::OkStatus();
   }
 
-  // The samples where they are there, otherwise the objective: the measurement "time", or the first.
-  absl::Status ReadTimes(const T4Json& json, const T4Json& times, T4Result* result) {
-    const T4Json& measurements = JsonField(json, "measurements");
-    const T4Json* objective = nullptr;
-    if (measurements.is_array()) {
-      for (const T4Json& one : measurements) {
-        if (objective == nullptr || JsonText(one, "name") == "time") objective = &one;
-      }
-    }
+  // The samples where they are there, otherwise the objective.
+  absl::Status ReadTimes(const T4Json& times, const T4Json* objective, double unit_us, T4Result* result) {
     if (result->invalidity != "correct") {
       result->error = objective == nullptr ? "" : JsonText(*objective, "value");
       return absl::OkStatus();
@@ -138,13 +159,14 @@ class Reader {
     const T4Json& runtimes = JsonField(times, "runtimes");
     if (runtimes.is_array() && !runtimes.empty()) {
       for (const T4Json& runtime : runtimes) {
-        if (absl::Status status = AddRuntime(runtime, unit_us_, result); !status.ok()) return status;
+        if (absl::Status status = AddRuntime(runtime, unit_us, result); !status.ok()) return status;
       }
       return absl::OkStatus();
     }
     if (objective == nullptr) return Wrong("it is correct, but there is neither a runtime nor a measurement");
     const std::string unit = JsonText(*objective, "unit");
-    const std::optional<double> us = unit.empty() ? unit_us_ : Microseconds(unit);
+    const std::optional<double> us = unit.empty() ? unit_us : Microseconds(unit);
+    if (unit.empty() && !unit_us_) assumed_ = true;
     if (!us) return Wrong(absl::StrCat("the unit \"", unit, "\" of its measurement is not a known unit of time"));
     return AddRuntime(JsonField(*objective, "value"), *us, result);
   }
@@ -161,7 +183,8 @@ class Reader {
 
   const std::filesystem::path file_;
   T4File read_;
-  double unit_us_ = 1e3;
+  std::optional<double> unit_us_;  // of the file
+  bool assumed_ = false;           // nothing names the unit of some time
   std::string at_;
 };
 

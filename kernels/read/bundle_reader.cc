@@ -4,10 +4,10 @@
 #include <optional>
 #include <system_error>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "base/expression/expression.h"
 #include "base/names/spelling.h"
+#include "base/names/utf8.h"
 #include "kernels/bundle_message.h"
 #include "kernels/plan.h"
 #include "kernels/read/implementation_toml.h"
@@ -99,7 +99,7 @@ std::optional<toml::table> ParseTables(const std::string& text, Problems& proble
   toml::parse_result parsed = toml::parse(text);
   if (!parsed) {
     problems.Add(static_cast<int>(parsed.error().source().begin.line),
-                 absl::StrCat("not TOML: ", absl::Utf8SafeCHexEscape(std::string(parsed.error().description()))));
+                 absl::StrCat("not TOML: ", Printable(std::string(parsed.error().description()))));
     return std::nullopt;
   }
   return std::move(parsed).table();
@@ -115,9 +115,8 @@ void CheckMessage(Reading& reading) {
 
 bool Reading::AddName(const std::string& name, const std::string& kind, int line, TomlTable& table) {
   if (!IsName(name)) {
-    table.Complain(line,
-                   absl::StrCat("\"", absl::Utf8SafeCHexEscape(name.substr(0, 80)), "\" can't name ", Article(kind),
-                                "; expected letters, digits and _, at most 64, no function's name"));
+    table.Complain(line, absl::StrCat("\"", Printable(name.substr(0, 80)), "\" can't name ", Article(kind),
+                                      "; expected letters, digits and _, at most 64, no function's name"));
     return false;
   }
   if (GpuLimits(v1::GpuInfo()).contains(name)) {

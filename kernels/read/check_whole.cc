@@ -6,11 +6,14 @@
 #include <set>
 #include <tuple>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/expression/expression.h"
 #include "base/names/spelling.h"
+#include "base/names/utf8.h"
+#include "kernels/data_file.h"
+#include "kernels/data_type.h"
 #include "kernels/plan.h"
 #include "kernels/read/reading.h"
 #include "kernels/space.h"
@@ -29,7 +32,7 @@ void CheckGoal(Reading& reading) {
   for (const std::string& name : wanted) {
     if (names.empty() || std::find(names.begin(), names.end(), name) != names.end()) continue;
     reading.problems.Add(reading.lines["goal size"],
-                         absl::StrCat("[goal]: size is \"", absl::Utf8SafeCHexEscape(name.substr(0, 80)),
+                         absl::StrCat("[goal]: size is \"", Printable(name.substr(0, 80)),
                                       "\", which is not a [[size]]", Expected(name, names)));
   }
 }
@@ -178,12 +181,38 @@ void CheckConstraints(Reading& reading) {
   }
 }
 
+// A raw file says nothing of type and shape: with more bytes than the largest size takes, it is hardly this tensor's.
+void CheckRawSizes(const std::map<std::string, v1::PlanTensor>& largest, const std::map<std::string, std::string>& at,
+                   Reading& reading) {
+  for (const auto& [name, tensor] : largest) {
+    const v1::DataFile* file = FindDataFile(reading.bundle, tensor.file());
+    const auto expected = static_cast<size_t>(TensorBytes(tensor));
+    if (file == nullptr || file->data().size() == expected) continue;
+    reading.problems.Add(
+        reading.lines[absl::StrCat("tensor ", name)],
+        absl::StrCat("[[tensor]] ", name, ": fill: ", file->path(), " has ", file->data().size(), " bytes; expected ",
+                     expected, ", which are ", DataTypeName(tensor.type()), " [", absl::StrJoin(tensor.shape(), ", "),
+                     "] at size ", at.at(name), ", the largest: raw bytes must be all that it takes"));
+  }
+}
+
 // Sums over several expressions, such as the elements of a tensor.
 void CheckPlans(const std::vector<v1::Size>& sizes, Reading& reading) {
   const v1::GpuInfo gpu = TypicalGpu();
   Planner planner(reading.bundle);
   const v1::Variant start = StartVariant(reading.bundle);
+  std::map<std::string, v1::PlanTensor> largest;  // of tensors that raw files fill
+  std::map<std::string, std::string> largest_at;
   for (const v1::Size& size : sizes) {
+    if (const absl::StatusOr<v1::Plan> plan = planner.MakeReferencePlan(size, gpu); plan.ok()) {
+      for (const v1::PlanTensor& tensor : plan->tensors()) {
+        if (tensor.fill() != v1::FILL_FILE || !IsRawData(tensor.file())) continue;
+        const auto known = largest.find(tensor.name());
+        if (known != largest.end() && TensorBytes(known->second) >= TensorBytes(tensor)) continue;
+        largest[tensor.name()] = tensor;
+        largest_at[tensor.name()] = size.name();
+      }
+    }
     for (const absl::Status& status :
          {planner.MakePlan(start, size, gpu).status(), planner.MakeReferencePlan(size, gpu).status()}) {
       if (status.ok()) continue;
@@ -195,6 +224,7 @@ void CheckPlans(const std::vector<v1::Size>& sizes, Reading& reading) {
       return;
     }
   }
+  CheckRawSizes(largest, largest_at, reading);
 }
 
 }  // namespace

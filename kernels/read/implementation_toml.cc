@@ -4,11 +4,11 @@
 #include <optional>
 #include <set>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "base/names/utf8.h"
 #include "kernels/bundle_message.h"
 #include "kernels/data_type.h"
 #include "kernels/read/reading.h"
@@ -73,7 +73,7 @@ void RefuseContract(const toml::table& table, Files source, Problems& problems) 
     if (tensor == nullptr) continue;
     const bool scratch = (*tensor)["role"].value_or(std::string_view()) == "scratch";
     if (scratch && !(*tensor)["static"].value_or(false)) continue;
-    const std::string name = absl::Utf8SafeCHexEscape((*tensor)["name"].value_or(std::string("")).substr(0, 80));
+    const std::string name = Printable((*tensor)["name"].value_or(std::string("")).substr(0, 80));
     refuse(node, absl::StrCat("[[tensor]] ", name, scratch ? ", which is static," : ", which is no scratch,"));
   }
 }

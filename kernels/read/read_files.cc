@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <set>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/names/utf8.h"
 #include "kernels/bundle_message.h"
 #include "kernels/data_file.h"
 #include "kernels/limits.h"
@@ -139,7 +139,7 @@ void ReadIncludes(TomlTable& root, Reading& reading) {
   std::set<std::string> seen;
   for (const Text& name : root.Texts("include")) {
     if (!IsHeaderLibrary(name.value)) {
-      root.Complain(name.line, absl::StrCat("include: \"", absl::Utf8SafeCHexEscape(name.value),
+      root.Complain(name.line, absl::StrCat("include: \"", Printable(name.value),
                                             "\" can't name a header library; expected letters, digits, _ and -, such "
                                             "as cub; folders of your own belong to files"));
     } else if (seen.insert(name.value).second) {

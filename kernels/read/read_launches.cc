@@ -3,10 +3,10 @@
 #include <set>
 
 #include "absl/algorithm/container.h"
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "base/expression/expression.h"
 #include "base/names/spelling.h"
+#include "base/names/utf8.h"
 #include "kernels/entry_name.h"
 #include "kernels/limits.h"
 #include "kernels/plan.h"
@@ -20,7 +20,7 @@ enum class CallOf { kKernel, kReference, kSetup };
 
 void CheckEntry(TomlTable& table, const Text& entry) {
   if (IsEntryName(entry.value)) return;
-  table.Complain(entry.line, absl::StrCat("entry \"", absl::Utf8SafeCHexEscape(entry.value),
+  table.Complain(entry.line, absl::StrCat("entry \"", Printable(entry.value),
                                           "\" can't be a function; expected the name of an extern \"C\" __global__ "
                                           "function of the source, or a C++ name such as a::copy<float, WIDTH>"));
 }
@@ -119,7 +119,7 @@ void ReadRepetition(TomlTable& table, Reading& reading, v1::Launch& launch) {
   if (std::optional<Text> index = table.Text("index")) {
     const auto taken = reading.names.find(index->value);
     if (!IsName(index->value)) {
-      table.Complain(index->line, absl::StrCat("index \"", absl::Utf8SafeCHexEscape(index->value),
+      table.Complain(index->line, absl::StrCat("index \"", Printable(index->value),
                                                "\" can't be a name; expected letters, digits and _"));
     } else if (taken != reading.names.end()) {
       table.Complain(index->line, absl::StrCat("index: the name ", index->value, " is taken by the ",
@@ -136,7 +136,7 @@ void ReadRepetition(TomlTable& table, Reading& reading, v1::Launch& launch) {
   for (const Text& name : swap) {
     const v1::Tensor* tensor = FindTensor(reading.bundle, name.value);
     if (tensor == nullptr) {
-      table.Complain(name.line, absl::StrCat("swap: there is no tensor ", absl::Utf8SafeCHexEscape(name.value)));
+      table.Complain(name.line, absl::StrCat("swap: there is no tensor ", Printable(name.value)));
     } else if (tensor->role() == v1::TENSOR_ROLE_INPUT || tensor->is_static()) {
       table.Complain(name.line, absl::StrCat("swap: ", name.value, " is ", tensor->is_static() ? "static" : "an input",
                                              ", which no launch may write; expected outputs, inouts and scratch"));
@@ -151,7 +151,7 @@ const v1::Launch* ReadLoop(TomlTable& table, const google::protobuf::RepeatedPtr
   const std::optional<Text> loop = table.Text("loop");
   if (!loop) return nullptr;
   if (!IsLoopName(loop->value)) {
-    table.Complain(loop->line, absl::StrCat("loop \"", absl::Utf8SafeCHexEscape(loop->value),
+    table.Complain(loop->line, absl::StrCat("loop \"", Printable(loop->value),
                                             "\" can't be a name; expected letters, digits and _"));
     return nullptr;
   }
@@ -219,7 +219,7 @@ void ReadSymbolTables(TomlTable& table, bool reference, Reading& reading,
   for (TomlTable& each : table.Tables("symbol")) {
     v1::Symbol& symbol = *symbols.Add();
     if (std::optional<Text> name = each.Text("name")) {
-      each.set_where(absl::StrCat(each.where(), " ", absl::Utf8SafeCHexEscape(name->value.substr(0, 80))));
+      each.set_where(absl::StrCat(each.where(), " ", Printable(name->value.substr(0, 80))));
       if (!IsSymbolName(name->value)) {
         each.Complain(name->line,
                       "it can't be a variable; expected the name of a __constant__ or __device__ variable "
@@ -232,7 +232,7 @@ void ReadSymbolTables(TomlTable& table, bool reference, Reading& reading,
     if (std::optional<Text> tensor = each.Text("tensor")) {
       const v1::Tensor* filled = FindTensor(reading.bundle, tensor->value);
       if (filled == nullptr) {
-        each.Complain(tensor->line, absl::StrCat("there is no tensor ", absl::Utf8SafeCHexEscape(tensor->value)));
+        each.Complain(tensor->line, absl::StrCat("there is no tensor ", Printable(tensor->value)));
       } else if (filled->role() != v1::TENSOR_ROLE_INPUT) {
         each.Complain(tensor->line, absl::StrCat("the tensor ", tensor->value, " is not an input"));
       } else if (!reference && !filled->is_static()) {

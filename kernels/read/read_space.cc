@@ -3,12 +3,12 @@
 #include <set>
 
 #include "absl/algorithm/container.h"
-#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/expression/expression.h"
 #include "base/names/spelling.h"
+#include "base/names/utf8.h"
 #include "kernels/limits.h"
 #include "kernels/read/reading.h"
 #include "kernels/space.h"
@@ -27,9 +27,8 @@ void ReadAffects(TomlTable& table, v1::Variable& variable) {
   for (const std::string& name : affects->Names()) {
     const auto it = std::find(resources.begin(), resources.end(), name);
     if (it == resources.end()) {
-      affects->Complain(
-          affects->Line(name),
-          absl::StrCat("unknown resource ", absl::Utf8SafeCHexEscape(name.substr(0, 80)), Expected(name, resources)));
+      affects->Complain(affects->Line(name),
+                        absl::StrCat("unknown resource ", Printable(name.substr(0, 80)), Expected(name, resources)));
       continue;
     }
     const std::optional<int> direction = affects->Word(name);
@@ -50,7 +49,7 @@ void AddValue(TomlTable& table, const WrittenValue& value, v1::Variable& variabl
   } else if (!word) {
     variable.add_values(static_cast<int32_t>(value.number));
   } else if (!IsValueWord(value.word)) {
-    table.Complain(value.line, absl::StrCat("values has ", absl::Utf8SafeCHexEscape(value.Shown()),
+    table.Complain(value.line, absl::StrCat("values has ", Printable(value.Shown()),
                                             "; expected a number without quotes, or a word that begins with a letter, "
                                             "a digit or _, without blanks and quotes, of at most ",
                                             kMaxWord, " bytes"));
@@ -106,7 +105,7 @@ void ReadReplaces(TomlTable& table, const v1::Bundle& bundle, v1::Variable& vari
   if (!replaces) return;
   const size_t hole = replaces->value.find("{}");
   if (hole == std::string::npos || replaces->value.find("{}", hole + 2) != std::string::npos) {
-    table.Complain(replaces->line, absl::StrCat("replaces \"", absl::Utf8SafeCHexEscape(replaces->value),
+    table.Complain(replaces->line, absl::StrCat("replaces \"", Printable(replaces->value),
                                                 "\" needs one {} where the value is: \"constexpr int BLOCK = {};\""));
     return;
   }
@@ -168,7 +167,7 @@ void ReadSizes(TomlTable& root, Reading& reading) {
         dimensions.insert(dimension);
       } else if (!dimensions.contains(dimension)) {
         table.Complain(table.Line(dimension),
-                       absl::StrCat("the size before it has no ", absl::Utf8SafeCHexEscape(dimension.substr(0, 80)),
+                       absl::StrCat("the size before it has no ", Printable(dimension.substr(0, 80)),
                                     "; expected the same in every size: ", absl::StrJoin(dimensions, ", ")));
       }
       if (std::optional<int64_t> value = table.Integer(dimension)) {
@@ -201,8 +200,7 @@ void ReadHidden(TomlTable& root, Reading& reading) {
     const int line = table->Line(name);
     if (std::find(sizes.begin(), sizes.end(), name) == sizes.end()) {
       if (!reading.names_complete) continue;
-      table->Complain(
-          line, absl::StrCat("there is no size ", absl::Utf8SafeCHexEscape(name.substr(0, 80)), Expected(name, sizes)));
+      table->Complain(line, absl::StrCat("there is no size ", Printable(name.substr(0, 80)), Expected(name, sizes)));
       continue;
     }
     std::optional<TomlTable> inner = table->TableInstead(name);

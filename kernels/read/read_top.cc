@@ -2,11 +2,11 @@
 #include <algorithm>
 #include <cmath>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/names/spelling.h"
+#include "base/names/utf8.h"
 #include "kernels/bundle_message.h"
 #include "kernels/limits.h"
 #include "kernels/read/reading.h"
@@ -48,8 +48,8 @@ size_t ReadGoalSizes(TomlTable& table, v1::Goal& goal) {
     const std::optional<double> weight = sizes->Number(name);
     if (!weight) continue;
     if (*weight <= 0) {
-      sizes->Complain(sizes->Line(name), absl::StrCat("the weight of ", absl::Utf8SafeCHexEscape(name.substr(0, 80)),
-                                                      " is ", *weight, "; expected more than 0"));
+      sizes->Complain(sizes->Line(name), absl::StrCat("the weight of ", Printable(name.substr(0, 80)), " is ", *weight,
+                                                      "; expected more than 0"));
       continue;
     }
     (*goal.mutable_sizes())[name] = *weight;

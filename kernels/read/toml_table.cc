@@ -4,11 +4,11 @@
 #include <cmath>
 #include <utility>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/names/spelling.h"
+#include "base/names/utf8.h"
 #include "kernels/limits.h"
 #include "kernels/substitution.h"
 
@@ -347,7 +347,7 @@ void TomlTable::Finish() {
     std::sort(known.begin(), known.end());
     const int line = static_cast<int>(key.source().begin.line);
     Complain(line > 0 ? line : LineOf(node),
-             absl::StrCat("unknown key ", absl::Utf8SafeCHexEscape(name.substr(0, 80)), Expected(name, known)));
+             absl::StrCat("unknown key ", Printable(name.substr(0, 80)), Expected(name, known)));
   }
 }
 

@@ -24,6 +24,7 @@
 #include "worker/build/builder.h"
 #include "worker/build/built_variant.h"
 #include "worker/check/open_draft.h"
+#include "worker/check/reference_check.h"
 #include "worker/check/single_changes.h"
 #include "worker/check/source_check.h"
 #include "worker/check/start_variant.h"
@@ -344,6 +345,7 @@ void CheckRun(const v1::Bundle& bundle, const std::filesystem::path& folder, con
     const absl::StatusOr<SlowestSize> slowest = TimeSlowestSize(**device, bundle, run->built);
     if (!slowest.ok()) report.add_warnings(absl::StrCat("not timed: ", slowest.status().message()));
     if (slowest.ok()) {
+      if (!slowest->beyond.empty()) report.add_warnings(slowest->beyond);
       report.mutable_run()->set_slowest(slowest->size);
       report.mutable_run()->set_slowest_us(slowest->microseconds);
     }
@@ -417,9 +419,16 @@ v1::CheckReport CheckBundle(const std::filesystem::path& folder, const BundleChe
   report.set_allowed(CountAllowed(bundle).value_or(0));
   *report.mutable_start() = StartVariant(bundle);
 
+  const std::string no_code = WhyNoCode(bundle);
+  if (!no_code.empty()) report.add_warnings(absl::StrCat(bundle.source().path(), " is not compiled: ", no_code));
+  for (const std::string& warning : RedefinedVariables(bundle)) report.add_warnings(warning);
+  for (const std::string& warning : LaunchesWithoutClusters(bundle)) report.add_warnings(warning);
+  if (const std::string warning = RoundingOfReference(bundle); !warning.empty()) report.add_warnings(warning);
+  const bool compiles = options.build && no_code.empty();
+
   const int cores = std::clamp<int>(static_cast<int>(std::thread::hardware_concurrency()), 1, kMostBuilders);
   std::unique_ptr<Builder> builder;
-  if (options.build) {
+  if (compiles) {
     BuilderOptions builder_options;
     builder_options.allow_unsandboxed = options.allow_unsandboxed;
     builder_options.processes = cores;
@@ -477,7 +486,7 @@ v1::CheckReport CheckBundle(const std::filesystem::path& folder, const BundleChe
   if (!anywhere) report.set_ok(false);
   CheckVariants(bundle, options.gpus, report);
   if (!CheckDraft(bundle, folder, report)) return report;
-  if (options.build && !IsStopped(options) && RunProblem(bundle, options, report)) {
+  if (compiles && !IsStopped(options) && RunProblem(bundle, options, report)) {
     CheckRun(bundle, folder, options, report);
   }
   return report;

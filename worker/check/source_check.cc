@@ -10,9 +10,12 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
 #include "base/expression/expression.h"
 #include "base/names/spelling.h"
 #include "kernels/entry_name.h"
+#include "kernels/source/cluster_use.h"
 #include "kernels/source/cpp_tokens.h"
 #include "kernels/variable_values.h"
 #include "worker/build/cubin.h"
@@ -59,14 +62,26 @@ Names UsedNames(const v1::Bundle& bundle) {
   return names;
 }
 
-// The tokens of the body of a function of this name; an empty range: it has none here.
-std::pair<size_t, size_t> BodyOf(const std::vector<CppToken>& tokens, const std::string& name) {
+// A function with a body: the tokens of its name, its { and its }.
+struct FoundFunction {
+  size_t name = 0, begin = 0, end = 0;  // all 0: there is none
+};
+
+FoundFunction FunctionNamed(const std::vector<CppToken>& tokens, const std::string& name) {
   for (size_t i = 0; i + 1 < tokens.size(); ++i) {
     if (!tokens[i].Is(name) || !tokens[i + 1].Is("(")) continue;
     const size_t close = ClosingBracket(tokens, i + 1);
-    if (close + 1 < tokens.size() && tokens[close + 1].Is("{")) return {close + 1, ClosingBracket(tokens, close + 1)};
+    if (close + 1 < tokens.size() && tokens[close + 1].Is("{"))
+      return {i, close + 1, ClosingBracket(tokens, close + 1)};
   }
-  return {0, 0};
+  return {};
+}
+
+std::map<std::string, std::vector<CppToken>> TokensOfFiles(const v1::Bundle& bundle) {
+  std::map<std::string, std::vector<CppToken>> files;
+  files[bundle.source().path()] = CppTokens(bundle.source().text());
+  for (const v1::SourceFile& file : bundle.files()) files[file.path()] = CppTokens(file.text());
+  return files;
 }
 
 // The line of the first call of sync() on what this_grid() gave, in these tokens; 0: there is none.
@@ -96,9 +111,21 @@ std::string PlainName(const std::string& entry) {
 
 }  // namespace
 
+std::string WhyNoCode(const v1::Bundle& bundle) {
+  std::string why;
+  for (const CppToken& token : CppTokens(bundle.source().text())) {
+    const std::vector<CppToken> words = DirectiveTokens(token);
+    if (token.kind != CppToken::Kind::kDirective || words.size() < 3 || !words[1].Is("error")) return "";
+    const std::string text(token.text.substr(words[2].offset - token.offset));
+    if (why.empty()) why = std::string(absl::StripPrefix(absl::StripSuffix(text, "\""), "\""));
+  }
+  return why;
+}
+
 std::vector<std::string> UnusedVariables(const v1::Bundle& bundle) {
   std::vector<std::string> problems;
-  if (bundle.source().text().empty()) return problems;
+  // Variables of what can't be built span a recorded space.
+  if (bundle.source().text().empty() || !WhyNoCode(bundle).empty()) return problems;
   Names words;
   AddWords(bundle.source().text(), words);
   for (const v1::SourceFile& file : bundle.files()) AddWords(file.text(), words);
@@ -115,16 +142,44 @@ std::vector<std::string> UnusedVariables(const v1::Bundle& bundle) {
   return problems;
 }
 
+std::vector<std::string> RedefinedVariables(const v1::Bundle& bundle) {
+  std::vector<std::string> warnings;
+  const std::map<std::string, std::vector<CppToken>> files = TokensOfFiles(bundle);
+  const auto has = [](const std::vector<CppToken>& words, const std::string& word) {
+    return std::any_of(words.begin(), words.end(), [&](const CppToken& token) { return token.Is(word); });
+  };
+  for (const v1::Variable& variable : bundle.variables()) {
+    if (!variable.option().empty() || !variable.replaces().empty()) continue;
+    for (const auto& [path, tokens] : files) {
+      bool asked = false;  // #ifndef NAME or #if !defined(NAME) stands before it
+      for (const CppToken& token : tokens) {
+        if (token.kind != CppToken::Kind::kDirective) continue;
+        const std::vector<CppToken> words = DirectiveTokens(token);
+        if (words.size() < 3 || !has(words, variable.name())) continue;
+        if (!words[1].Is("define") || !words[2].Is(variable.name())) {
+          asked = asked || words[1].Is("ifndef") || words[1].Is("ifdef") || has(words, "defined");
+          continue;
+        }
+        if (asked) break;
+        warnings.push_back(absl::StrCat("line ", words[0].line, " of ", path, " defines ", variable.name(),
+                                        " itself, whatever the variable says: put #ifndef ", variable.name(),
+                                        " and #endif around it, or give the variable replaces = \"#define ",
+                                        variable.name(), " {}\""));
+        break;
+      }
+    }
+  }
+  return warnings;
+}
+
 std::vector<std::string> LaunchesWithoutCooperation(const v1::Bundle& bundle) {
   std::vector<std::string> problems;
-  std::map<std::string, std::vector<CppToken>> files;
-  files[bundle.source().path()] = CppTokens(bundle.source().text());
-  for (const v1::SourceFile& file : bundle.files()) files[file.path()] = CppTokens(file.text());
+  const std::map<std::string, std::vector<CppToken>> files = TokensOfFiles(bundle);
   for (const v1::Launch& launch : bundle.launches()) {
     if (launch.cooperative()) continue;
     for (const auto& [path, tokens] : files) {
-      const auto [begin, end] = BodyOf(tokens, PlainName(launch.entry()));
-      const int line = GridSyncLine(tokens, begin, end);
+      const FoundFunction kernel = FunctionNamed(tokens, PlainName(launch.entry()));
+      const int line = GridSyncLine(tokens, kernel.begin, kernel.end);
       if (line == 0) continue;
       problems.push_back(absl::StrCat("the launch of ", launch.entry(), " is not cooperative, and its kernel calls ",
                                       "grid.sync() in line ", line, " of ", path, ": add cooperative = true"));
@@ -132,6 +187,31 @@ std::vector<std::string> LaunchesWithoutCooperation(const v1::Bundle& bundle) {
     }
   }
   return problems;
+}
+
+std::vector<std::string> LaunchesWithoutClusters(const v1::Bundle& bundle) {
+  std::vector<std::string> warnings;
+  const std::map<std::string, std::vector<CppToken>> files = TokensOfFiles(bundle);
+  for (const v1::Launch& launch : bundle.launches()) {
+    if (!launch.cluster().empty()) continue;
+    for (const auto& [path, tokens] : files) {
+      const FoundFunction kernel = FunctionNamed(tokens, PlainName(launch.entry()));
+      if (kernel.end == 0) continue;
+      const ClusterUse use = FindClusterUse(tokens, kernel.name, kernel.begin);
+      if (!use.dims.empty()) {
+        warnings.push_back(absl::StrCat("the launch of ", launch.entry(), " says no cluster, and its kernel has ",
+                                        "__cluster_dims__ in line ", use.dims_line, " of ", path, ": add cluster = [",
+                                        absl::StrJoin(use.dims, ", "), "], so that grids are checked against it"));
+      } else if (use.line > 0) {
+        warnings.push_back(absl::StrCat("the launch of ", launch.entry(), " has no cluster, and its kernel uses ",
+                                        use.what, " in line ", use.line, " of ", path,
+                                        ": every block is a cluster of its own; add cluster = [2] or as many blocks "
+                                        "as it needs"));
+      }
+      break;
+    }
+  }
+  return warnings;
 }
 
 std::vector<v1::CheckEntry> EntriesOf(const std::string& cubin) {

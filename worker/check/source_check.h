@@ -12,8 +12,18 @@ namespace pawl {
 // "the variable STREAMINGX appears nowhere ...; did you mean STREAMING?": variables that neither code nor launches use.
 std::vector<std::string> UnusedVariables(const v1::Bundle& bundle);
 
+// Warnings about macros of variables that the source defines again without asking: the variable changes nothing.
+std::vector<std::string> RedefinedVariables(const v1::Bundle& bundle);
+
 // Launches whose kernel calls grid.sync() and that are not cooperative.
 std::vector<std::string> LaunchesWithoutCooperation(const v1::Bundle& bundle);
+
+// Warnings about launches without a cluster whose kernel uses one, or has __cluster_dims__.
+std::vector<std::string> LaunchesWithoutClusters(const v1::Bundle& bundle);
+
+// What a source of nothing but #error says: it stands in for code that is not there, as in an imported space. Empty: it
+// has code.
+std::string WhyNoCode(const v1::Bundle& bundle);
 
 // The kernels of a cubin, by their C++ names, with the bytes of their parameters.
 std::vector<v1::CheckEntry> EntriesOf(const std::string& cubin);

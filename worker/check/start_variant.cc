@@ -3,8 +3,10 @@
 #include <memory>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "kernels/space.h"
+#include "worker/trial/roofline_check.h"
 #include "worker/trial/timer.h"
 #include "worker/trial/trial_pipeline.h"
 #include "worker/validate/output_check.h"
@@ -77,7 +79,16 @@ absl::StatusOr<SlowestSize> TimeSlowestSize(GpuDevice& device, const v1::Bundle&
     if (timing->failure) return absl::FailedPreconditionError(timing->failure->message());
     const v1::CompareReply& times = timing->times;
     const double us = bundle.timing() == v1::TIMING_MODE_COLD ? times.candidate_cold_us() : times.candidate_warm_us();
-    if (us >= slowest.microseconds) slowest = {size.name(), us};
+    const std::optional<v1::Failure> beyond =
+        BelowRoofline(device.gpu().name(), bundle, at->plan, times.candidate_warm_us(), times.candidate_cold_us());
+    if (beyond && slowest.beyond.empty()) {
+      slowest.beyond = absl::StrCat("[work] says more than this GPU can do: the start variant's ", beyond->message(),
+                                    " (at ", size.name(), "). Trials of such a time are rejected");
+    }
+    if (us >= slowest.microseconds) {
+      slowest.size = size.name();
+      slowest.microseconds = us;
+    }
   }
   return slowest;
 }

@@ -26,6 +26,7 @@ absl::StatusOr<StartVariantRun> RunStartVariant(GpuDevice& device, const v1::Bun
 struct SlowestSize {
   std::string size;
   double microseconds = 0;  // of a call, in the bundle's timing mode
+  std::string beyond;       // where [work] says more than this GPU can do in a size's time: how; empty: nowhere
 };
 
 // Times a validated start variant at every size of the ladder, roughly. An error says why it can't be timed.

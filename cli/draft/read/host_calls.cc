@@ -57,6 +57,20 @@ std::map<std::string, int64_t> Callers::Numbers(const SourceFunction& host, int 
   return found;
 }
 
+std::map<std::string, std::vector<int64_t>> Callers::OtherNumbers(const SourceFunction& host) const {
+  std::map<std::string, std::vector<int64_t>> found;
+  for (const HostCall& call : calls_) {
+    if (call.callee != &host || &call == CallOf(host)) continue;
+    for (size_t i = 0; i < host.parameters.size() && i < call.arguments.size(); ++i) {
+      if (host.parameters[i].type.pointers > 0) continue;
+      const std::optional<int64_t> number = LikelyValue(Resolved(call.arguments[i], call.values), constants_);
+      std::vector<int64_t>& numbers = found[host.parameters[i].name];
+      if (number && std::find(numbers.begin(), numbers.end(), *number) == numbers.end()) numbers.push_back(*number);
+    }
+  }
+  return found;
+}
+
 std::map<std::string, std::string> Callers::Reals(const SourceFunction& host) const {
   std::map<std::string, std::string> found;
   const HostCall* call = CallOf(host);

@@ -271,6 +271,12 @@ class HostReader {
         for (const auto& [name, value] : before) {
           if (!value.parts.empty()) values_[name] = value;
         }
+        // The same of a field: g.nx = atoi(argv[1]) behind Grid g{256, 256}.
+        std::erase_if(values_, [&](const auto& value) {
+          const size_t dot = value.first.find('.');
+          const auto whole = dot == std::string::npos ? before.end() : before.find(value.first.substr(0, dot));
+          return whole != before.end() && !whole->second.parts.empty() && !before.contains(value.first);
+        });
       }
     }
   }
@@ -546,6 +552,20 @@ class HostReader {
       if (tokens_[i + 2].Is("blockDim")) launch.block = Extents(*value);
       if (tokens_[i + 2].Is("dynamicSmemBytes")) launch.shared = *value;
     }
+    // attribute[0].val.clusterDim.x = 2;
+    for (size_t i = host_.body; i + 4 < tokens_.size() && tokens_[i].line <= launch.line; ++i) {
+      if (!tokens_[i].Is("clusterDim") || !tokens_[i + 1].Is(".") || !tokens_[i + 3].Is("=")) continue;
+      size_t end = i + 4;
+      while (end < tokens_.size() && !tokens_[end].Is(";")) ++end;
+      const size_t axis = std::string_view("xyz").find(tokens_[i + 2].text);
+      std::optional<CppExpression> value = ParseCppExpression(tokens_, i + 4, end);
+      if (!value || axis == std::string_view::npos) continue;
+      CppExpression one;
+      one.kind = Kind::kNumber;
+      one.text = "1";
+      if (launch.cluster.size() <= axis) launch.cluster.resize(axis + 1, one);
+      launch.cluster[axis] = *std::move(value);
+    }
   }
 
   const SourceModel& model_;
@@ -585,6 +605,7 @@ std::vector<HostLaunch> FindLaunches(const SourceModel& model) {
   for (HostLaunch& launch : launches) {
     launch.host_templates = callers.Templates(*launch.host);
     launch.host_numbers = callers.Numbers(*launch.host);
+    launch.other_numbers = callers.OtherNumbers(*launch.host);
     launch.host_reals = callers.Reals(*launch.host);
   }
   return launches;

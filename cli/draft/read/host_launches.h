@@ -50,8 +50,9 @@ struct HostLaunch {
   // What the first call of the host function in the source passes: template arguments, and numbers.
   std::map<std::string, std::string> host_templates;
   std::map<std::string, int64_t> host_numbers;
-  std::map<std::string, std::string> host_reals;  // as written: 0.5f
-  std::string dispatch;                           // the first type of an AT_DISPATCH around it: "float"
+  std::map<std::string, std::vector<int64_t>> other_numbers;  // of its further calls
+  std::map<std::string, std::string> host_reals;              // as written: 0.5f
+  std::string dispatch;                                       // the first type of an AT_DISPATCH around it: "float"
   int line = 0;
 };
 

@@ -36,6 +36,7 @@ CppExpression ResolvedWithin(const CppExpression& e, const HostValues& values, c
     }
     return inner;
   }
+  if (e.kind == Kind::kMember && kept.contains(CppText(e))) return e;
   if (e.kind == Kind::kMember && e.parts[0].kind == Kind::kName && e.text.size() == 1) {
     static const std::string kAxes = "xyz";
     const auto found = values.find(e.parts[0].text);

@@ -111,6 +111,7 @@ class BodyReader {
       for (const CppDeclarator& declarator : statement.declared) Declare(declarator);
       return;
     }
+    if (statement.kind == StatementKind::kExpression && IsGivenAnew(statement)) return;
     scopes_.emplace_back();
     if (statement.kind == StatementKind::kFor) {
       if (!statement.body.empty()) {
@@ -135,6 +136,21 @@ class BodyReader {
     }
     for (const CppStatement& inner : statement.body) Visit(inner);
     scopes_.pop_back();
+  }
+
+  // x = blockIdx.y * TILE + threadIdx.x; after `if (x < width)`: from here on it is another number with other bounds.
+  bool IsGivenAnew(const CppStatement& statement) {
+    if (scopes_.size() != 1 || statement.expressions.size() != 1) return false;
+    const CppExpression& e = statement.expressions[0];
+    if (e.kind != Kind::kAssign || e.text != "=" || e.parts[0].kind != Kind::kName) return false;
+    const auto known = scopes_.back().find(e.parts[0].text);
+    if (known == scopes_.back().end() || !body_.bounds.contains(CppText(known->second))) return false;
+    if (pointers_.contains(CppText(known->second)) || Mentions(e.parts[1], e.parts[0].text)) return false;
+    CppDeclarator again;
+    again.name = e.parts[0].text;
+    again.initial = {e.parts[1]};
+    Declare(again);
+    return true;
   }
 
   CppExpression Renamed(const CppExpression& e) const {

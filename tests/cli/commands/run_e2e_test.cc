@@ -468,6 +468,9 @@ TEST_F(RunTest, OptimisesAnImportedSpaceByTimingAlone) {
   EXPECT_EQ(imported.out, folder + "\n");
   EXPECT_THAT(imported.err, HasSubstr("128 configurations, 1 of them failed"));
   EXPECT_THAT(Run(import).err, HasSubstr("exists already"));
+  const ProcessResult check = Run({"check", folder});
+  EXPECT_EQ(check.exit_code, 0) << check.err;
+  EXPECT_THAT(check.err, HasSubstr("warning: imported.cu is not compiled: this bundle was imported"));
 
   const ProcessResult run =
       Run({"run", folder, "--device", "replay", "--recordings", folder, "--iterations", "60", "--json"});

@@ -11,6 +11,8 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "cli/draft/draft_process.h"
 #include "cli/draft/read/libclang.h"
 #include "kernels/problem.h"
@@ -93,6 +95,36 @@ INSTANTIATE_TEST_SUITE_P(
                     GoldenDraft{"stencil.cu", "sweep", "sweep.toml"}, GoldenDraft{"reduce.cu", "", "reduce.toml"},
                     GoldenDraft{"scale.cu", "", "scale.toml"}, GoldenDraft{"two_steps.cu", "total", "two_steps.toml"}),
     [](const auto& info) { return info.param.golden.substr(0, info.param.golden.find('.')); });
+
+// Sources in the styles that people use. Each says in comments what is asked for, `// entry: NAME`, and what its draft
+// must have, `// draft: TEXT`; of one that is `// incomplete` a person must write a part before the reader takes it.
+class StyleTest : public DraftTest, public testing::WithParamInterface<std::string> {};
+
+TEST_P(StyleTest, IsDraftedAsTheSourceSays) {
+  const fs::path source = Golden("styles") / (GetParam() + ".cu");
+  std::string entry;
+  std::vector<std::string> expected;
+  for (const absl::string_view line : absl::StrSplit(ReadText(source), '\n')) {
+    absl::string_view rest = line;
+    if (absl::ConsumePrefix(&rest, "// entry: ")) entry = std::string(rest);
+    if (absl::ConsumePrefix(&rest, "// draft: ")) expected.emplace_back(rest);
+  }
+  ASSERT_THAT(expected, Not(IsEmpty()));
+  const absl::StatusOr<DraftedBundle> drafted = DraftBundle({.source = source, .entry = entry, .reference = ""});
+  ASSERT_TRUE(drafted.ok()) << drafted.status();
+  const std::string& toml = drafted->files.at("kernel.toml");
+  for (const std::string& text : expected) EXPECT_THAT(toml, HasSubstr(text)) << toml;
+  if (absl::StrContains(ReadText(source), "// incomplete")) return;
+  for (const auto& [path, text] : drafted->files) std::ofstream(folder_.path() / path) << text;
+  for (const Problem& problem : ReadBundle(folder_.path()).problems) ADD_FAILURE() << FormatProblem(problem);
+}
+
+INSTANTIATE_TEST_SUITE_P(Sources, StyleTest,
+                         testing::Values("bf16_norm", "cluster_histogram", "cuda_sample", "cutlass_like",
+                                         "header_split", "kernel_pointer", "launch_kernel", "offsets_in_one_buffer",
+                                         "ping_pong", "quantised", "thrust_host", "torch_extension",
+                                         "two_step_reduction"),
+                         [](const auto& info) { return info.param; });
 
 TEST_F(DraftTest, ConstPointersAreInputsAndWrittenOnesOutputs) {
   const std::string toml = TomlOf(
@@ -284,6 +316,145 @@ TEST_F(ConsistentDraftTest, SizesGiveEveryGridABlock) {
                     "int main() {\n  const int size = 512;\n  float* x;\n  cudaMalloc(&x, size * sizeof(float));\n"
                     "  k<<<size / BLOCK_SIZE, BLOCK_SIZE>>>(x, size, 4);\n}\n"),
               HasSubstr("name = \"tiny\"\nsize = 256\n"));
+}
+
+TEST_F(ConsistentDraftTest, TheGeometryFollowsTheTemplateArgumentsThatItIsMadeOf) {
+  const std::string scale = Taken(
+      "template <int BLOCK, int VEC>\n__global__ void k(const float* x, float* y, int n) {\n"
+      "  int i = (blockIdx.x * BLOCK + threadIdx.x) * VEC;\n"
+      "  for (int v = 0; v < VEC; ++v) if (i + v < n) y[i + v] = x[i + v];\n}\n"
+      "void run(const float* x, float* y, int n) { k<256, 4><<<(n + 1023) / 1024, 256>>>(x, y, n); }\n");
+  EXPECT_THAT(scale, AllOf(HasSubstr("entry = \"k<TUNE_BLOCK, TUNE_VEC>\""),
+                           HasSubstr("grid = [\"ceil_div(n, TUNE_BLOCK * TUNE_VEC)\"]"),
+                           HasSubstr("block = [\"TUNE_BLOCK\"]")));
+  const std::string tile = Taken(
+      "template <int TILE>\n__global__ void k(const float* x, float* y, int w, int h) {\n"
+      "  int i = blockIdx.x * TILE + threadIdx.x, j = blockIdx.y * TILE + threadIdx.y;\n"
+      "  if (i < w && j < h) y[j * w + i] = x[j * w + i];\n}\n"
+      "void run(const float* x, float* y, int w, int h) {\n"
+      "  dim3 grid((w + 15) / 16, (h + 15) / 16), block(16, 16);\n  k<16><<<grid, block>>>(x, y, w, h);\n}\n");
+  EXPECT_THAT(tile, AllOf(HasSubstr("grid = [\"ceil_div(w, TUNE_TILE)\", \"ceil_div(h, TUNE_TILE)\"]"),
+                          HasSubstr("block = [\"TUNE_TILE\", \"TUNE_TILE\"]"),
+                          HasSubstr("that = \"TUNE_TILE * TUNE_TILE <= 1024\""),
+                          HasSubstr("geometry: 16 is taken for the template argument TUNE_TILE")));
+}
+
+TEST_F(ConsistentDraftTest, ATemplateArgumentThatTheGeometryMayHideIsNotVaried) {
+  const std::string toml = Taken(
+      "template <int BM, int BN, int WARPS>\n__global__ void k(float* x, int m, int n) {\n"
+      "  int i = blockIdx.y * BM, j = blockIdx.x * BN;\n"
+      "  for (int e = threadIdx.x; e < BM * BN; e += WARPS * 32) x[(i + e / BN) * n + j + e % BN] = 1;\n}\n"
+      "void run(float* x, int m, int n) { k<64, 64, 8><<<dim3(n / 64, m / 64), 256>>>(x, m, n); }\n");
+  EXPECT_THAT(toml,
+              AllOf(HasSubstr("entry = \"k<64, 64, TUNE_WARPS>\""), HasSubstr("block = [\"TUNE_WARPS * 32\"]"),
+                    HasSubstr("#   TUNE_BM = 64, a template argument: the grid and block have numbers that may")));
+}
+
+TEST_F(ConsistentDraftTest, ABlockAndATemplateArgumentOfOneNumberAreOneVariable) {
+  const std::string toml = Taken(
+      "template <unsigned blockSize> __global__ void k(const float* x, float* y, unsigned n) {\n"
+      "  extern __shared__ float s[];\n  unsigned i = blockIdx.x * blockSize + threadIdx.x;\n"
+      "  s[threadIdx.x] = i < n ? x[i] : 0;\n  __syncthreads();\n  if (threadIdx.x == 0) y[blockIdx.x] = s[0];\n}\n"
+      "void run(const float* x, float* y, unsigned n) {\n  const int threads = 256, blocks = 128;\n"
+      "  k<256><<<blocks, threads, threads * sizeof(float)>>>(x, y, n);\n}\n");
+  EXPECT_THAT(toml, AllOf(HasSubstr("entry = \"k<THREADS>\""), HasSubstr("block = [\"THREADS\"]"),
+                          Not(HasSubstr("TUNE_blockSize"))));
+}
+
+TEST_F(ConsistentDraftTest, AGridOfSeveralItemsAThreadFollowsItsBlock) {
+  EXPECT_THAT(Taken("__global__ void k(float* x, int n) {\n  int i = blockIdx.x * blockDim.x * 4 + threadIdx.x;\n"
+                    "  for (int v = 0; v < 4; ++v, i += blockDim.x) if (i < n) x[i] = 1;\n}\n"
+                    "void run(float* x, int n) { k<<<(n + 1023) / 1024, 256>>>(x, n); }\n"),
+              HasSubstr("grid = [\"ceil_div(n, BLOCK * 4)\"]"));
+}
+
+TEST_F(ConsistentDraftTest, ABufferThatIsPassedTwiceIsOneTensor) {
+  const std::string toml = Taken(
+      "__global__ void k(const float* x, float* y, int n) {\n"
+      "  int i = blockIdx.x * blockDim.x + threadIdx.x;\n  if (i < n) y[i] = 2 * x[i];\n}\n"
+      "int main() {\n  const int n = 1024;\n  float* a;\n  cudaMalloc(&a, n * sizeof(float));\n"
+      "  k<<<n / 256, 256>>>(a, a, n);\n}\n");
+  EXPECT_THAT(toml, AllOf(HasSubstr("arguments = [\"x\", \"x\", \"n\"]"), HasSubstr("role = \"inout\"")));
+}
+
+TEST_F(ConsistentDraftTest, PointersIntoOneBufferAreToldWithTheirLine) {
+  const std::string toml = Taken(
+      "__global__ void k(float* a, const float4* b, int n) {\n"
+      "  int i = blockIdx.x * blockDim.x + threadIdx.x;\n  if (i < n) a[i] = b[i].x;\n}\n"
+      "int main() {\n  const int n = 1024;\n  float* a;\n  cudaMalloc(&a, 5 * n * sizeof(float));\n"
+      "  float* b = a + n;\n  k<<<n / 256, 256>>>(a, (float4*)b, n);\n}\n");
+  EXPECT_THAT(toml,
+              HasSubstr("# TODO: memory: line 10 passes `a` and `a + n`, one allocation; here a and b are tensors "
+                        "of their own, and an argument has no offset"));
+}
+
+TEST_F(ConsistentDraftTest, NumbersThatDisagreeAreToldBesideTheSize) {
+  const std::string kernel =
+      "__global__ void k(float* x, int n) {\n  int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
+      "  if (i < n) x[i] = 1;\n}\n";
+  EXPECT_THAT(Taken(kernel + "void run(float* x, int n) { k<<<(n + 255) / 256, 256>>>(x, n); }\n"
+                             "int main() {\n  float* x;\n  run(x, 1024);\n  run(x, 4096);\n}\n"),
+              HasSubstr("n = 1024  # TODO: another caller passes 4096: which is right?"));
+  EXPECT_THAT(Taken("#define N 1024\n#undef N\n#define N 2048\n" + kernel +
+                    "void run(float* x) { int n = N; k<<<4, 256>>>(x, N); }\n"),
+              HasSubstr("which is right?"));
+}
+
+TEST_F(ConsistentDraftTest, SizesAreThoseOfTheHostsStructsAndDims) {
+  const std::string dims = Taken(
+      "__global__ void k(float* x, int w, int h) {\n  int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
+      "  int j = blockIdx.y * blockDim.y + threadIdx.y;\n  if (i < w && j < h) x[j * w + i] = 1;\n}\n"
+      "int main() {\n  dim3 size(640, 320, 1), block(16, 16);\n  float* x;\n"
+      "  dim3 grid(size.x / block.x, size.y / block.y);\n  k<<<grid, block>>>(x, size.x, size.y);\n}\n");
+  EXPECT_THAT(dims, AllOf(HasSubstr("w = 640\n"), HasSubstr("h = 320\n"),
+                          HasSubstr("grid = [\"floor(w / BLOCK_X)\", \"floor(h / BLOCK_Y)\"]")));
+  const std::string fields = Taken(
+      "struct Grid { int nx, ny; };\n__global__ void k(float* x, Grid g) {\n"
+      "  int i = blockIdx.x * blockDim.x + threadIdx.x, j = blockIdx.y;\n"
+      "  if (i < g.nx && j < g.ny) x[j * g.nx + i] = 1;\n}\n"
+      "int main(int argc, char** argv) {\n  Grid g{256, 128};\n  if (argc > 2) { g.nx = atoi(argv[1]); g.ny = "
+      "atoi(argv[2]); }\n  float* x;\n  k<<<dim3((g.nx + 255) / 256, g.ny), 256>>>(x, g);\n}\n");
+  EXPECT_THAT(fields, AllOf(HasSubstr("nx = 256\n"), HasSubstr("ny = 128\n"), HasSubstr("shape = [\"ny\", \"nx\"]"),
+                            HasSubstr("grid = [\"ceil_div(nx, BLOCK)\", \"ny\"]")));
+}
+
+TEST_F(ConsistentDraftTest, AVariableThatIsGivenAnotherValueHasOtherBounds) {
+  const std::string toml = Taken(
+      "#define T 16\n__global__ void k(const float* in, float* out, int w, int h) {\n  __shared__ float t[T][T + 1];\n"
+      "  int x = blockIdx.x * T + threadIdx.x, y = blockIdx.y * T + threadIdx.y;\n"
+      "  if (x < w && y < h) t[threadIdx.y][threadIdx.x] = in[y * w + x];\n  __syncthreads();\n"
+      "  x = blockIdx.y * T + threadIdx.x;\n  y = blockIdx.x * T + threadIdx.y;\n"
+      "  if (x < h && y < w) out[y * h + x] = t[threadIdx.x][threadIdx.y];\n}\n"
+      "void run(const float* in, float* out, int w, int h) {\n"
+      "  k<<<dim3((w + 15) / 16, (h + 15) / 16), dim3(16, 16)>>>(in, out, w, h);\n}\n");
+  EXPECT_THAT(toml, AllOf(HasSubstr("name = \"in\"\ntype = \"f32\"\nshape = [\"h\", \"w\"]"),
+                          HasSubstr("name = \"out\"\ntype = \"f32\"\nshape = [\"w\", \"h\"]")));
+}
+
+TEST_F(ConsistentDraftTest, SharedMemoryCountsStructsOfTheSource) {
+  EXPECT_THAT(Taken("struct Particle { float x, y, z, m; };\n__global__ void k(const Particle* p, float* f, int n) {\n"
+                    "  extern __shared__ Particle s[];\n  int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
+                    "  if (i < n) { s[threadIdx.x] = p[i]; f[i] = s[threadIdx.x].x; }\n}\n"
+                    "void run(const Particle* p, float* f, int n) {\n"
+                    "  k<<<(n + 255) / 256, 256, 256 * sizeof(Particle)>>>(p, f, n);\n}\n"),
+              HasSubstr("shared = \"BLOCK * 16\""));
+}
+
+TEST_F(ConsistentDraftTest, AClusterIsTheSourcesOwn) {
+  const std::string body = "{ cooperative_groups::this_cluster().sync(); x[blockIdx.x] = 1; }\n";
+  EXPECT_THAT(Taken("__global__ void __cluster_dims__(4, 1, 1) k(float* x, int n) " + body +
+                    "void run(float* x, int n) { k<<<4 * n, 64>>>(x, n); }\n"),
+              HasSubstr("cluster = [\"4\", \"1\", \"1\"]"));
+  EXPECT_THAT(
+      Taken("__global__ void k(float* x, int n) { asm volatile(\"barrier.cluster.arrive;\"); x[blockIdx.x] = n; }\n"
+            "void run(float* x, int n) { k<<<4 * n, 64>>>(x, n); }\n"),
+      AllOf(HasSubstr("cluster = [\"2\"]"), HasSubstr("say how many blocks one has")));
+  EXPECT_THAT(Taken("__global__ void k(float* x, int n) " + body +
+                    "void run(float* x, int n) {\n  cudaLaunchConfig_t config = {0};\n  config.gridDim = 8 * n;\n"
+                    "  config.blockDim = 64;\n  cudaLaunchAttribute attribute[1];\n"
+                    "  attribute[0].val.clusterDim.x = 8;\n  config.attrs = attribute;\n"
+                    "  cudaLaunchKernelEx(&config, k, x, n);\n}\n"),
+              HasSubstr("cluster = [\"8\"]"));
 }
 
 TEST_F(ConsistentDraftTest, ABlockThatASizeMakesFitsTheGpu) {

@@ -77,7 +77,42 @@ TEST_F(ImportTest, TakesTheObjectiveWhereThereAreNoSamples) {
                "measurements": [{"name": "energy", "value": 7, "unit": "J"}, {"name": "time", "value": 3, "unit": "us"}]})");
   ASSERT_TRUE(file.ok()) << file.status();
   EXPECT_THAT(file->results[0].runtimes_us, ElementsAre(3));
-  EXPECT_THAT(file->assumed, ElementsAre(HasSubstr("milliseconds")));
+  EXPECT_THAT(file->assumed, IsEmpty()) << "the measurement has its unit";
+}
+
+TEST_F(ImportTest, TakesTheUnitThatIsNearest) {
+  const auto runtime = [&](const std::string& times, const std::string& measurement, const std::string& metadata) {
+    const absl::StatusOr<T4File> file = Read(R"({"configuration": {"A": 1}, "invalidity": "correct", "times": )" +
+                                                 times + R"(, "measurements": [)" + measurement + "]}",
+                                             metadata);
+    EXPECT_TRUE(file.ok()) << file.status();
+    return file.ok() ? file->results[0].runtimes_us[0] : 0;
+  };
+  const std::string ns = R"({"name": "time", "value": 3, "unit": "ns"})";
+  EXPECT_DOUBLE_EQ(runtime(R"({"runtimes": [3], "unit": "s"})", ns, R"({"timeunit": "us"})"), 3e6);
+  EXPECT_DOUBLE_EQ(runtime(R"({"runtimes": [3]})", ns, R"({"timeunit": "us"})"), 3);
+  EXPECT_DOUBLE_EQ(runtime(R"({"runtimes": [3]})", ns, "{}"), 3e-3);
+  EXPECT_DOUBLE_EQ(runtime(R"({"runtimes": [3]})", R"({"name": "time", "value": 3})", "{}"), 3e3);
+  EXPECT_THAT(Read(kGood)->assumed, ElementsAre(HasSubstr("milliseconds")));
+  EXPECT_THAT(Error(R"({"configuration": {"A": 1}, "invalidity": "correct", "times": {"unit": "J", "runtimes": [1]}})"),
+              HasSubstr("the unit \"J\" of its times"));
+}
+
+TEST_F(ImportTest, NamesVariablesThatOtherTunersCallOtherwise) {
+  const absl::StatusOr<T4File> file =
+      Read(R"({"configuration": {"block-size": 64, "min": 1, "2d": 1, "SIZE_X": 4, "SM_COUNT": 2, "ok": 1},
+               "times": {"runtimes": [1]}, "invalidity": "correct"})");
+  ASSERT_TRUE(file.ok()) << file.status();
+  const absl::StatusOr<ImportedSpace> space = ImportedSpace::Make(*file, std::nullopt, {"block-size=64"});
+  ASSERT_TRUE(space.ok()) << space.status();
+  EXPECT_EQ(VariantText(space->VariantOf(file->results[0])),
+            "block_size=64 ok=1 p_2d=1 p_SIZE_X=4 p_SM_COUNT=2 p_min=1");
+  const Imported imported = {"odd", "x.json", "", ""};
+  const std::string toml = ImportedToml(imported, *file, *space);
+  EXPECT_THAT(toml, HasSubstr("# block-size of the results\n[[variable]]\nname   = \"block_size\"\n"));
+  Write("kernel.toml", toml);
+  Write(kImportedSource, ImportedSource(imported));
+  for (const Problem& mistake : ReadBundle(folder_.path()).problems) ADD_FAILURE() << FormatProblem(mistake);
 }
 
 TEST_F(ImportTest, LetsTheLastOfSeveralResultsCount) {

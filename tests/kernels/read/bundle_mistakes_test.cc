@@ -42,6 +42,8 @@ TEST_P(GraphMistakeTest, IsReportedAtItsLine) { ExpectReported(GetParam(), Bundl
 
 const Mistake kMistakes[] = {
     {"NotToml", "[goal]", "[goal", "not TOML"},
+    {"QuotesInQuotes", "summary  = \"out", "summary  = \"a \"b\" c out", "saw 'b'"},
+    {"QuotesInAName", "name     = \"scale_rows\"", "name     = 'a \"b\"'", "expected a letter, then letters"},
     {"DuplicateKey", "[goal]", "name = \"again\"\n[goal]", "not TOML"},
     {"MisspeltTopKey", "summary ", "sumary ", "did you mean summary?"},
     {"MisspeltTable", "[hidden]", "[hiden]", "did you mean hidden?"},
@@ -256,7 +258,7 @@ const Mistake kGraphMistakes[] = {
     {"WordTwice", "values = [\"float\", \"double\"]", "values = [\"float\", \"double\", \"float\"]",
      "values has \"float\" twice"},
     {"WordWithBlank", "values = [\"float\", \"double\"]", "values = [\"float\", \"long double\"]",
-     "values has \\\"long double\\\"; expected a number without quotes, or a word"},
+     "values has \"long double\"; expected a number without quotes, or a word"},
     {"WordThatIsANumber", "values = [\"float\", \"double\"]", "values = [\"float\", \"2\"]", "a number without quotes"},
     {"WordsAndNumbers", "values = [\"float\", \"double\"]", "values = [\"float\", 2]",
      "values has \"float\" and 2; expected whole numbers only"},
@@ -353,6 +355,22 @@ TEST(MistakesTest, NamesTheOffsetThatFalls) {
   ASSERT_EQ(reading.problems.size(), 1u);
   EXPECT_EQ(reading.problems[0].message,
             "tensor offsets: off.bin: it falls from 7 to 3 at element 2: CSR offsets must not fall (size club)");
+}
+
+TEST(MistakesTest, RefusesRawDataOfAnotherSize) {
+  BundleFolder folder("club_steps");
+  folder.Replace("fill  = { file = \"offsets.npy\", csr_offsets = \"EDGES\" }",
+                 "fill  = { file = \"off.bin\", csr_offsets = \"EDGES\" }");
+  const auto complaint = [&](size_t bytes) {
+    folder.Write("off.bin", std::string(bytes, '\0'));
+    const BundleReading reading = ReadBundle(folder.path());
+    return reading.problems.size() == 1 ? FormatProblem(reading.problems[0]) : std::string("none, or several");
+  };
+  EXPECT_THAT(complaint(280), HasSubstr("[[tensor]] offsets: fill: off.bin has 280 bytes; expected 140, which are i32 "
+                                        "[35] at size club, the largest: raw bytes must be all that it takes"))
+      << "i64 in place of i32";
+  EXPECT_THAT(complaint(142), HasSubstr("off.bin: it has 142 bytes of data; expected 140, or more of its rows"));
+  EXPECT_THAT(complaint(136), HasSubstr("off.bin: it has 136 bytes of data; expected 140"));
 }
 
 TEST(MistakesTest, TellsAnIntegerInputWithoutARangeWhatToWrite) {

@@ -133,6 +133,42 @@ TEST_P(BuilderTest, ShowsTheFirstErrorWithItsLine) {
   ExpectFailure(reply, v1::CHECK_COMPILE, "test.cu(3): error: identifier \"nope\" is undefined\n  3 | x[0] = nope;");
 }
 
+TEST_P(BuilderTest, TellsAVariableThatTheSourceDeclaresForItself) {
+  v1::BuildRequest request =
+      Request("template <int BLOCK>\n__global__ void add(float* x) { x[BLOCK] = 1; }\n", GetParam());
+  request.add_options("-DBLOCK=128");
+  request.clear_entries();
+  request.add_entries("add<128>");
+  const v1::BuildReply reply = Build(request);
+  EXPECT_EQ(reply.failure().check(), v1::CHECK_COMPILE);
+  EXPECT_THAT(reply.failure().message(),
+              ::testing::HasSubstr("BLOCK is a variable of kernel.toml, so the compiler reads 128 for it, and line 1 "
+                                   "declares another BLOCK: give the variable a name of its own"));
+}
+
+TEST_P(BuilderTest, TellsTheNamespaceOfATemplate) {
+  v1::BuildRequest request = Request(
+      "namespace club::act {\nstruct Other {};\ntemplate <typename T> __global__ void norm(T* x) { x[0] = 1; }\n}\n",
+      GetParam());
+  request.clear_entries();
+  request.add_entries("norm<float>");
+  const v1::BuildReply reply = Build(request);
+  EXPECT_EQ(reply.failure().check(), v1::CHECK_ENTRY);
+  EXPECT_THAT(reply.failure().message(),
+              ::testing::HasSubstr("test.cu has it in a namespace: entry = \"club::act::norm<float>\""));
+}
+
+TEST_P(BuilderTest, TellsHowToNameAKernelThatIsCalledLikeAFunctionOfCuda) {
+  v1::BuildRequest request = Request("__global__ void norm(float* x) { x[0] = 1; }\n", GetParam());
+  request.clear_entries();
+  request.add_entries("::norm");
+  const v1::BuildReply reply = Build(request);
+  if (!reply.has_failure()) GTEST_SKIP() << "this compiler tells them apart";
+  EXPECT_THAT(reply.failure().message(), ::testing::HasSubstr("entry = \"norm\" finds the kernel"));
+  request.set_entries(0, "norm");
+  EXPECT_FALSE(Build(request).has_failure());
+}
+
 TEST_P(BuilderTest, ShowsAnErrorOfTheAssembler) {
   ExpectFailure(Build("extern \"C\" __global__ void add(float* x) { __shared__ float s[100000]; s[threadIdx.x] = x[0];"
                       " __syncthreads(); x[1] = s[(int)x[2]]; }"),

@@ -63,6 +63,18 @@ TEST(UnusedVariables, LeavesOptionsAndWrittenValuesAlone) {
   EXPECT_THAT(UnusedVariables(bundle), IsEmpty());
 }
 
+TEST(RedefinedVariables, NamesADefinitionThatDoesNotAsk) {
+  EXPECT_THAT(RedefinedVariables(BundleWith("#include <a.h>\n#define TILE 16\n", "TILE")),
+              ElementsAre("line 2 of k.cu defines TILE itself, whatever the variable says: put #ifndef TILE and #endif "
+                          "around it, or give the variable replaces = \"#define TILE {}\""));
+  EXPECT_THAT(RedefinedVariables(BundleWith("#ifndef TILE\n#define TILE 16\n#endif\n", "TILE")), IsEmpty());
+  EXPECT_THAT(RedefinedVariables(BundleWith("#if !defined(TILE)\n#define TILE 16\n#endif\n", "TILE")), IsEmpty());
+  EXPECT_THAT(RedefinedVariables(BundleWith("#define SIZE (2 * TILE)\n", "TILE")), IsEmpty());
+  v1::Bundle written = BundleWith("#define TILE 16\n", "TILE");
+  written.mutable_variables(0)->set_replaces("#define TILE {}");
+  EXPECT_THAT(RedefinedVariables(written), IsEmpty());
+}
+
 constexpr char kGridSync[] =
     "namespace cg = cooperative_groups;\n"
     "__global__ void other(int* x) {}\n"
@@ -94,6 +106,39 @@ TEST(LaunchesWithoutCooperation, SeesACallWithoutAVariable) {
               ElementsAre(HasSubstr("line 1")));
   EXPECT_THAT(LaunchesWithoutCooperation(BundleWith("__global__ void k() { cg::this_thread_block().sync(); }", "X")),
               IsEmpty());
+}
+
+TEST(LaunchesWithoutClusters, NamesWhatTheKernelUsesAndItsLine) {
+  EXPECT_THAT(LaunchesWithoutClusters(BundleWith("__global__ void k() {\n  auto c = cg::this_cluster();\n}", "X")),
+              ElementsAre("the launch of k has no cluster, and its kernel uses this_cluster() in line 2 of k.cu: every "
+                          "block is a cluster of its own; add cluster = [2] or as many blocks as it needs"));
+  EXPECT_THAT(LaunchesWithoutClusters(BundleWith("__global__ void k() { asm(\"barrier.cluster.arrive;\"); }", "X")),
+              ElementsAre(HasSubstr("`barrier.cluster` in line 1")));
+  EXPECT_THAT(LaunchesWithoutClusters(BundleWith("__global__ void k() { asm(\"mapa.u32 %0, %1, 0;\"); }", "X")),
+              ElementsAre(HasSubstr("`mapa.`")));
+  EXPECT_THAT(LaunchesWithoutClusters(
+                  BundleWith("__global__ void __cluster_dims__(2, 1, 1) k() { cg::this_cluster().sync(); }", "X")),
+              ElementsAre(HasSubstr("has __cluster_dims__ in line 1 of k.cu: add cluster = [2, 1, 1]")));
+}
+
+TEST(LaunchesWithoutClusters, HasNothingAgainstLaunchesWithOneAndOtherKernels) {
+  v1::Bundle bundle = BundleWith("__global__ void k() { cg::this_cluster().sync(); }", "X");
+  bundle.mutable_launches(0)->add_cluster("2");
+  EXPECT_THAT(LaunchesWithoutClusters(bundle), IsEmpty());
+  EXPECT_THAT(LaunchesWithoutClusters(BundleWith("__global__ void __cluster_dims__(2) other() {}\n"
+                                                 "__global__ void k() { cg::this_thread_block().sync(); }",
+                                                 "X")),
+              IsEmpty());
+}
+
+TEST(WhyNoCode, IsWhatASourceOfNothingElseSays) {
+  EXPECT_EQ(WhyNoCode(BundleWith("// Imported.\n#error \"no device code\"\n", "X")), "no device code");
+  EXPECT_EQ(WhyNoCode(BundleWith("#error no device code\n", "X")), "no device code");
+  EXPECT_THAT(UnusedVariables(BundleWith("#error \"no device code\"\n", "X")), IsEmpty());
+  for (const char* code : {"", "__global__ void k() {}", "#ifndef A\n#error \"define A\"\n#endif\n",
+                           "#error \"x\"\n__global__ void k() {}"}) {
+    EXPECT_EQ(WhyNoCode(BundleWith(code, "X")), "") << code;
+  }
 }
 
 std::string GoldenCubin(const std::string& name) {

@@ -83,6 +83,19 @@ TEST(SlowestSize, IsTheOneWhoseCallTakesLongest) {
   EXPECT_GT(slowest->microseconds, 0);
 }
 
+TEST(SlowestSize, TellsOfMoreWorkThanTheGpuCanDo) {
+  ScriptedGpu gpu;
+  v1::Bundle bundle = CopyBundle();
+  const absl::StatusOr<StartVariantRun> run = RunStartVariant(gpu, bundle);
+  ASSERT_TRUE(run.ok()) << run.status();
+  EXPECT_EQ(TimeSlowestSize(gpu, bundle, run->built)->beyond, "");
+  bundle.set_work_bytes("1e15");
+  const absl::StatusOr<StartVariantRun> heavy = RunStartVariant(gpu, bundle);
+  ASSERT_TRUE(heavy.ok()) << heavy.status();
+  EXPECT_THAT(TimeSlowestSize(gpu, bundle, heavy->built)->beyond,
+              HasSubstr("[work] says more than this GPU can do: the start variant's "));
+}
+
 TEST(SlowestSize, SaysWhyItCannotBeTimed) {
   ScriptedGpu gpu;
   const v1::Bundle bundle = CopyBundle();
