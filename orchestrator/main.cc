@@ -229,7 +229,7 @@ int Run(int argc, char** argv) {
   option("http", flags.http, "Serve the dashboard: a port on 127.0.0.1, or host:port")->type_name("ADDRESS");
   option("database", flags.database, "SQLite file; created if missing")->type_name("FILE")->capture_default_str();
   option("max-campaigns", flags.max_campaigns, "Maximum number of unfinished campaigns; more are refused")
-      ->check(CLI::PositiveNumber)
+      ->check(CLI::Range(1, 1 << 30))
       ->capture_default_str();
   option("max-bundle-megabytes", flags.max_bundles,
          "Maximum size of the bundles and proposals of all unfinished campaigns; a shared bundle counts once")

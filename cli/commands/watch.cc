@@ -1,5 +1,7 @@
 // `pawl watch`: a campaign's events as they happen.
 #include <CLI/CLI.hpp>
+#include <cstdint>
+#include <limits>
 #include <memory>
 #include <string>
 
@@ -40,7 +42,7 @@ void AddWatch(CLI::App& app, int* exit_code) {
       "the campaign continues.");
   AddCampaign(*command, &flags->campaign);
   command->add_option("--after", flags->after, "Show only events after this sequence number")
-      ->check(CLI::NonNegativeNumber);
+      ->check(CLI::Range(int64_t{0}, std::numeric_limits<int64_t>::max()));
   command->add_flag("--no-progress", flags->no_progress, "Print one line per event, also on a terminal");
   AddJsonFlag(*command, &flags->json);
   AddConnectionFlags(*command, &flags->connection);

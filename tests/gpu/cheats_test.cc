@@ -1,6 +1,7 @@
 // Every cheat of tests/cheats is rejected by a check that is meant for it, every honest control accepted. With
-// PAWL_CHEATS_TABLE=FILE the outcome is written there as a Markdown table; with PAWL_CHEATS_AS_EDITS set, changes are
-// proposed as edits of the source, as an agent does, where the variable stands in nothing but the source.
+// PAWL_CHEATS_TABLE=FILE the outcomes are written there as rows of a Markdown table, which scripts/cheats reads; with
+// PAWL_CHEATS_AS_EDITS set, changes are proposed as edits of the source, as an agent does, where the variable stands in
+// nothing but the source.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -276,29 +277,16 @@ TEST(Cheats, AreRejectedByTheCheckMeantForThemAndControlsAreAccepted) {
   CudaDevice& device = SharedDevice()->cuda();
   const absl::StatusOr<CheatList> list = ReadCheatList(CheatsFolder() / "cheats.toml");
   ASSERT_TRUE(list.ok()) << list.status();
-  std::string table;
-  int cheats = 0, caught = 0, controls = 0, accepted = 0, harmless = 0;
-  const auto write_table = [&] {  // after each of them: a run may be cut short
-    const char* file = getenv("PAWL_CHEATS_TABLE");
-    if (file == nullptr) return;
-    std::ofstream out(file);
-    out << "# Kernels that try to fool the harness\n\nMade by `scripts/cheats` on an " << device.gpu().name()
-        << ", driver " << device.gpu().driver_version() << ", on "
-        << absl::FormatTime("%Y-%m-%d", absl::Now(), absl::UTCTimeZone()) << ": " << caught << " of " << cheats
-        << " cheats rejected by a check meant for them, " << harmless << " measured to gain nothing or to harm nobody, "
-        << accepted << " of " << controls << " honest controls accepted. The bundles are in `tests/cheats/`.\n\n"
-        << "| bundle | class | what it does | check expected | check that fired | what it said |\n"
-        << "| --- | --- | --- | --- | --- | --- |\n"
-        << table;
-  };
+  std::ofstream table;
+  if (const char* file = getenv("PAWL_CHEATS_TABLE"); file != nullptr) table.open(file);
   const auto report = [&](const std::string& name, const std::string& kind, const std::string& what,
                           const std::string& expected, const Outcome& outcome, bool fine, absl::Time start) {
     fprintf(stderr, "%-26s %-14s %5.2f s  %s%s\n", name.c_str(), outcome.fired.c_str(),
             absl::ToDoubleSeconds(absl::Now() - start), fine ? "" : "UNEXPECTED ", outcome.why.substr(0, 200).c_str());
     EXPECT_TRUE(fine) << name << ": " << outcome.fired << ": " << outcome.why;
-    absl::StrAppend(&table, "| `", name, "` | ", kind, " | ", what, " | ", expected, " | ", outcome.fired, " | ",
-                    Cell(outcome.why), " |\n");
-    write_table();
+    table << absl::StrCat("| `", name, "` | ", kind, " | ", what, " | ", expected, " | ", outcome.fired, " | ",
+                          Cell(outcome.why), " |\n")
+          << std::flush;  // a run may be cut short
   };
   for (const Cheat& cheat : list->cheats) {
     if (!Wanted(cheat.name)) continue;
@@ -317,9 +305,6 @@ TEST(Cheats, AreRejectedByTheCheckMeantForThemAndControlsAreAccepted) {
     const bool no_gain = outcome.fired == "no gain" || outcome.fired == "no harm";
     const bool rejected =
         Contains(cheat.expect, outcome.fired) || (outcome.fired == "reader" && cheat.by == CaughtBy::kReader);
-    ++cheats;
-    caught += rejected;
-    harmless += no_gain;
     std::vector<std::string> expected;
     for (const v1::Check check : cheat.expect) expected.push_back(CheckName(check));
     report(cheat.name, cheat.kind, cheat.what, absl::StrJoin(expected, ", "), outcome, rejected || no_gain, start);
@@ -330,8 +315,6 @@ TEST(Cheats, AreRejectedByTheCheckMeantForThemAndControlsAreAccepted) {
     const BundleReading reading = ReadBundle(CheatsFolder() / control.name);
     const Outcome outcome =
         reading.problems.empty() ? RunCampaign(reading.bundle, {}) : Outcome{"reader", reading.problems[0].message};
-    ++controls;
-    accepted += outcome.fired == "accepted";
     report(control.name, "honest", control.what, "accepted", outcome, outcome.fired == "accepted", start);
   }
 }

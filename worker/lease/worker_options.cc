@@ -125,7 +125,7 @@ std::optional<WorkerOptions> ReadWorkerOptions(int argc, const char* const* argv
       ->type_name("PATH");
   option("replay-speed", options.replay_speed,
          "Replay in the recorded time of each stage, this many times as fast; 0: without waiting")
-      ->check(CLI::NonNegativeNumber);
+      ->check(CLI::Range(0.0, 1e9));
   option("name", options.name, "Name of this worker (default: Slurm job and node, Kubernetes pod, or host; and device)")
       ->type_name("NAME");
   std::string idle, until, grace;
