@@ -13,12 +13,12 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/ascii.h"
-#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "base/names/utf8.h"
 #include "kernels/data_type.h"
 #include "kernels/limits.h"
 
@@ -64,7 +64,7 @@ absl::StatusOr<FoundArray> ReadNpy(absl::string_view bytes) {
   if (!absl::StartsWith(type, "'") || type.find('\'', 1) == type.npos) {
     return absl::InvalidArgumentError("its elements are of several types; expected one number each");
   }
-  array.type = absl::Utf8SafeCHexEscape(std::string(type.substr(1, type.find('\'', 1) - 1)));
+  array.type = Printable(std::string(type.substr(1, type.find('\'', 1) - 1)));
   if (!absl::StartsWith(HeaderValue(header, "fortran_order"), "False")) {
     return absl::InvalidArgumentError("its order is Fortran's; expected C's: numpy.ascontiguousarray makes it so");
   }
@@ -101,8 +101,8 @@ absl::StatusOr<FoundArray> ReadSafetensors(absl::string_view bytes, const std::s
   const std::string chosen = names.size() == 1 ? names[0] : name;
   const auto found = header.find(chosen);
   if (found == header.end() || chosen == "__metadata__") {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "it has no tensor ", name, "; it has ", absl::Utf8SafeCHexEscape(absl::StrJoin(names, ", ").substr(0, 400))));
+    return absl::InvalidArgumentError(
+        absl::StrCat("it has no tensor ", name, "; it has ", Printable(absl::StrJoin(names, ", ").substr(0, 400))));
   }
   const auto type = found->find("dtype"), shape = found->find("shape"), offsets = found->find("data_offsets");
   if (!found->is_object() || type == found->end() || shape == found->end() || offsets == found->end() ||
@@ -110,7 +110,7 @@ absl::StatusOr<FoundArray> ReadSafetensors(absl::string_view bytes, const std::s
       offsets->size() != 2) {
     return absl::InvalidArgumentError(absl::StrCat("its header does not describe ", chosen));
   }
-  FoundArray array{absl::Utf8SafeCHexEscape(type->get<std::string>()), {}, ""};
+  FoundArray array{Printable(type->get<std::string>()), {}, ""};
   for (const nlohmann::json& extent : *shape) {
     if (!extent.is_number_unsigned() || extent.get<uint64_t>() > static_cast<uint64_t>(kMaxElements)) {
       return absl::InvalidArgumentError("its shape can't be read");
@@ -181,19 +181,8 @@ absl::StatusOr<absl::string_view> FirstBytes(absl::string_view data, int64_t byt
   return data.substr(0, static_cast<size_t>(bytes));
 }
 
-// Nothing in the file says what it holds: at least it has whole rows.
-absl::StatusOr<absl::string_view> ReadRaw(absl::string_view data, const v1::PlanTensor& tensor) {
-  const int64_t bytes = TensorBytes(tensor), rows = tensor.shape().empty() ? 1 : std::max<int64_t>(1, tensor.shape(0));
-  const int64_t row = std::max<int64_t>(1, bytes / rows), found = static_cast<int64_t>(data.size());
-  if (found > bytes && found % row != 0) {
-    return absl::InvalidArgumentError(absl::StrCat("it has ", found, " bytes of data; expected ", bytes,
-                                                   ", or more of ", "its rows, which have ", row, " bytes each"));
-  }
-  return FirstBytes(data, bytes);
-}
-
 absl::StatusOr<absl::string_view> ReadData(const v1::DataFile& file, const v1::PlanTensor& tensor) {
-  if (IsRawData(file.path())) return ReadRaw(file.data(), tensor);
+  if (IsRawData(file.path())) return FirstBytes(file.data(), TensorBytes(tensor));
   const bool npy = absl::EndsWith(file.path(), ".npy");
   absl::StatusOr<FoundArray> array = npy ? ReadNpy(file.data()) : ReadSafetensors(file.data(), tensor.name());
   if (!array.ok()) return array.status();

@@ -13,8 +13,9 @@ namespace pawl {
 // The elements of `tensor` in the file, as they lie in memory: row-major, little-endian. The file must have the
 // tensor's type and shape; it may have more rows (the first extent), of which the first ones are taken, so that one
 // file serves every size of the ladder. Types that NumPy lacks are unsigned integers of their width there, and the
-// packed types are u8 with half the last extent. Raw bytes are whole rows. Of a .safetensors file with several tensors,
-// the one with the tensor's name. The view is into `file`. Errors name the file, what it has and what was expected.
+// packed types are u8 with half the last extent. Of raw bytes the first are taken. Of a .safetensors file with several
+// tensors, the one with the tensor's name. The view is into `file`. Errors name the file, what it has and what was
+// expected.
 absl::StatusOr<absl::string_view> DataOf(const v1::DataFile& file, const v1::PlanTensor& tensor);
 
 // Whether every value is within the tensor's range, where it states one, and all of them are what `file_holds` states:

@@ -5,8 +5,8 @@
 #include <map>
 
 #include "absl/status/status.h"
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "base/names/utf8.h"
 #include "kernels/source/host_code.h"
 #include "kernels/variable_values.h"
 
@@ -39,8 +39,8 @@ void Apply(std::vector<Substitution> substitutions, std::string& text) {
 
 absl::Status NotOnce(const v1::Variable& variable, size_t count) {
   return absl::InvalidArgumentError(
-      absl::StrCat("the variable ", variable.name(), " replaces \"", absl::Utf8SafeCHexEscape(variable.replaces()),
-                   "\" with ", ValueText(variable, variable.start()), " for {}, which occurs ",
+      absl::StrCat("the variable ", variable.name(), " replaces \"", Printable(variable.replaces()), "\" with ",
+                   ValueText(variable, variable.start()), " for {}, which occurs ",
                    count == 0 ? "nowhere" : absl::StrCat(count, " times"), " in the source; expected once"));
 }
 

@@ -167,7 +167,8 @@ KeyTable FillTable() {
           Text("file", false, "another fill",
                "The data of this file in the bundle's folder: `.npy`, `.safetensors` (the tensor of this name, "
                "or the only one), or raw bytes. It has the tensor's type and shape; where it has more rows, the "
-               "first are taken. Raw bytes, which tell neither, are as many as the largest size takes.",
+               "first are taken. Raw bytes tell neither: they are whole rows, at least as many as the largest size "
+               "has, and a row has the same shape at every size.",
                "fill = { file = \"offsets.npy\", csr_offsets = \"NNZ\" }"),
           Flag("permutation", "false",
                "With `file` only: the file has each of 0 to elements - 1 once. Without a file, write "

@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "base/names/utf8.h"
 #include "muParser.h"
 
 namespace pawl {
@@ -45,30 +46,20 @@ const std::set<std::string>& Functions() {
 
 bool IsNameCharacter(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
 
-// The character that begins at a byte, where it is UTF-8; otherwise nothing.
-std::string CharacterAt(const std::string& text, size_t at) {
-  const auto byte = [&](size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U; };
-  const size_t bytes = byte(at) >= 0xf0 ? 4 : byte(at) >= 0xe0 ? 3 : byte(at) >= 0xc2 ? 2 : 0;
-  for (size_t i = 1; i < bytes; ++i) {
-    if ((byte(at + i) & 0xc0) != 0x80) return "";
-  }
-  return text.substr(at, bytes);
-}
-
 // Of one that is beyond ASCII: it is shown, with what may have been meant. The text up to it is ASCII.
 absl::Status UnexpectedCharacter(const std::string& text, size_t at) {
   static const auto& meant = *new std::map<std::string, std::string>{
       {"\u00d7", "*"},  {"\u00b7", "*"},  {"\u22c5", "*"},       {"\u2217", "*"},      {"\u00f7", "/"},
       {"\u2215", "/"},  {"\u2212", "-"},  {"\u2013", "-"},       {"\u2014", "-"},      {"\u2264", "<="},
       {"\u2265", ">="}, {"\u2260", "!="}, {"\u00a0", "a blank"}, {"\u202f", "a blank"}};
-  const std::string character = CharacterAt(text, at);
+  const std::string character = text.substr(at, CharacterLength(std::string_view(text).substr(at)));
   if (character.empty()) {
     return absl::InvalidArgumentError(absl::StrFormat("unexpected byte 0x%02x at position %d; expected ASCII",
                                                       static_cast<unsigned char>(text[at]), at + 1));
   }
   const auto found = meant.find(character);
   return absl::InvalidArgumentError(
-      absl::StrCat("unexpected '", character, "' behind \"", text.substr(0, at), "\"; ",
+      absl::StrCat("unexpected '", character, "' at position ", at + 1, " of \"", ValidUtf8(text), "\"; ",
                    found == meant.end() ? "names and operators are ASCII" : absl::StrCat("write ", found->second)));
 }
 

@@ -4,10 +4,8 @@
 
 namespace pawl {
 
-namespace {
-
-// Length of the valid character at the front; 0: none.
 size_t CharacterLength(std::string_view text) {
+  if (text.empty()) return 0;
   const unsigned char first = text[0];
   if (first < 0x80) return 1;
   const size_t length = first >= 0xf0 && first < 0xf5   ? 4
@@ -25,8 +23,6 @@ size_t CharacterLength(std::string_view text) {
   const bool forbidden = code > 0x10ffff || (code >= 0xd800 && code < 0xe000);
   return too_long || forbidden ? 0 : length;
 }
-
-}  // namespace
 
 std::string ValidUtf8(std::string_view text) {
   std::string valid;

@@ -1,9 +1,13 @@
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
 namespace pawl {
+
+// Bytes of the valid UTF-8 character at the front of a text; 0: there is none.
+size_t CharacterLength(std::string_view text);
 
 // The text with every byte that is no part of valid UTF-8 replaced by '?': a protobuf string must be valid, and what a
 // compiler quotes from a source need not be.

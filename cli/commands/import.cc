@@ -56,7 +56,7 @@ absl::Status WriteAll(const fs::path& folder, const Imported& imported, const T4
                         ImportedRecording(imported, results, space, *bundle));
 }
 
-// A mistake in what was written first, told of the folder that was asked for.
+// The status of writing `written`, with the folder that was asked for in place of its path.
 absl::Status Named(const absl::Status& status, const std::string& written, const std::string& asked) {
   const auto named = [&](const std::string& text) { return absl::StrReplaceAll(text, {{written, asked}}); };
   v1::ErrorDetail detail = DetailOf(status);

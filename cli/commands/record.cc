@@ -340,8 +340,7 @@ void AddRecord(CLI::App& app, int* exit_code) {
                        "lead a sample (default: the goal's)")
           ->type_name("SIZE=WEIGHT,...")
           ->excludes(size);
-  CLI::Option* device =
-      command->add_option("--device", flags->device, "Number of the GPU")->check(CLI::Range(0, 1023));
+  CLI::Option* device = command->add_option("--device", flags->device, "Number of the GPU")->check(CLI::Range(0, 1023));
   command
       ->add_option("--output", flags->output,
                    "Recording to write (default: profiles/recordings/BUNDLE.GPU.jsonl.gz); those of a goal's "

@@ -18,6 +18,37 @@ bool HasWord(const std::string& name, std::initializer_list<const char*> words) 
   return std::any_of(words.begin(), words.end(), [&](const char* word) { return absl::StrContains(lower, word); });
 }
 
+std::string Rewritten(const std::string& text,
+                      const std::function<std::string(size_t, const std::vector<CppToken>&)>& written) {
+  const std::vector<CppToken> tokens = CppTokens(text);
+  std::string out;
+  size_t at = 0;
+  for (size_t i = 0; i < tokens.size(); ++i) {
+    const std::string other = written(i, tokens);
+    absl::StrAppend(&out, text.substr(at, tokens[i].offset - at), other.empty() ? std::string(tokens[i].text) : other);
+    at = tokens[i].offset + tokens[i].text.size();
+  }
+  return absl::StrCat(out, text.substr(std::min(at, text.size())));
+}
+
+std::string WithNames(const std::string& text, const std::map<std::string, std::string>& others) {
+  return Rewritten(text, [&](size_t i, const std::vector<CppToken>& tokens) {
+    const auto found = others.find(std::string(tokens[i].text));
+    return found == others.end() ? std::string() : found->second;
+  });
+}
+
+Drafting::Drafting(const SourceModel& model) : model_(model), launches_(FindLaunches(model)) {
+  for (const std::unique_ptr<SourceText>& file : model_.files) {
+    for (const CppToken& token : file->tokens) {
+      const bool directive = token.kind == CppToken::Kind::kDirective;
+      for (const CppToken& word : directive ? DirectiveTokens(token) : std::vector<CppToken>{token}) {
+        if (word.IsWord()) words_.insert(word.text);
+      }
+    }
+  }
+}
+
 absl::StatusOr<Draft> Drafting::Run(const std::string& entry) {
   if (absl::Status status = Choose(entry); !status.ok()) return status;
   for (PlannedKernel& planned : planned_) {
@@ -95,16 +126,9 @@ std::vector<const KernelBody*> Drafting::Bodies() const {
 
 std::string Drafting::FreeVariableName(const std::string& wanted) {
   std::string name = wanted;
-  const auto in_source = [&] {
-    return std::any_of(model_.files.begin(), model_.files.end(), [&](const std::unique_ptr<SourceText>& file) {
-      return std::any_of(file->tokens.begin(), file->tokens.end(), [&](const CppToken& token) {
-        if (token.kind != CppToken::Kind::kDirective) return token.Is(name);
-        const std::vector<CppToken> words = DirectiveTokens(token);
-        return std::any_of(words.begin(), words.end(), [&](const CppToken& word) { return word.Is(name); });
-      });
-    });
-  };
-  while (names_.contains(name) || in_source()) name = name == wanted ? absl::StrCat("TUNE_", wanted) : name + "_2";
+  while (names_.contains(name) || words_.contains(name)) {
+    name = name == wanted ? absl::StrCat("TUNE_", wanted) : name + "_2";
+  }
   return FreeName(name);
 }
 

@@ -53,9 +53,10 @@ std::string Drafting::Scalar(const SourceParameter& parameter, const CppExpressi
                              const std::optional<ElementType>& type, const std::string& size) {
   DraftScalar scalar;
   scalar.type = type ? type->type : "f32";
-  if (!type)
+  if (!type) {
     scalar.todo =
         absl::StrCat("type: ", parameter.type.element, " is not known; a struct is a [[struct]] with its fields");
+  }
   if (!size.empty()) {
     scalar.value = size;
   } else if (given != nullptr) {

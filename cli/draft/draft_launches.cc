@@ -1,6 +1,5 @@
 // [[launch]] tables: entries, geometry and conditions (declared in drafting.h).
 #include <algorithm>
-#include <functional>
 #include <set>
 
 #include "absl/strings/match.h"
@@ -18,49 +17,6 @@ namespace pawl {
 namespace {
 
 using Kind = CppExpression::Kind;
-
-// A text with some of its tokens written otherwise, where `written` has something for the token of this number.
-std::string Rewritten(const std::string& text,
-                      const std::function<std::string(size_t, const std::vector<CppToken>&)>& written) {
-  const std::vector<CppToken> tokens = CppTokens(text);
-  std::string out;
-  size_t at = 0;
-  for (size_t i = 0; i < tokens.size(); ++i) {
-    const std::string other = tokens[i].kind == CppToken::Kind::kNumber ? written(i, tokens) : "";
-    absl::StrAppend(&out, text.substr(at, tokens[i].offset - at), other.empty() ? std::string(tokens[i].text) : other);
-    at = tokens[i].offset + tokens[i].text.size();
-  }
-  return absl::StrCat(out, text.substr(std::min(at, text.size())));
-}
-
-// The numbers by which an extent divides, ceil_div(n, 256) and floor(n / 256), as `replaced` has them; empty: as it is.
-std::string WithDivisors(const std::string& extent, const std::function<std::string(int64_t)>& replaced) {
-  return Rewritten(extent, [&](size_t i, const std::vector<CppToken>& tokens) -> std::string {
-    const bool over = i > 0 && tokens[i - 1].Is("/");
-    const bool second = i > 0 && tokens[i - 1].Is(",") && i + 1 < tokens.size() && tokens[i + 1].Is(")");
-    const std::optional<int64_t> number = NumberIn(std::string(tokens[i].text));
-    if (!number || (!over && !second)) return "";
-    const std::string text = replaced(*number);
-    return over && absl::StrContains(text, " ") ? absl::StrCat("(", text, ")") : text;
-  });
-}
-
-// 256 * sizeof(float) with the block's variable for its number.
-CppExpression WithVariables(const CppExpression& e, const std::map<int64_t, std::string>& variables) {
-  CppExpression result = e;
-  for (CppExpression& part : result.parts) {
-    const std::optional<int64_t> number =
-        e.kind == Kind::kBinary && e.text == "*" && part.kind == Kind::kNumber ? ConstantValue(part, {}) : std::nullopt;
-    const auto found = number ? variables.find(*number) : variables.end();
-    if (found == variables.end()) {
-      part = WithVariables(CppExpression(part), variables);
-    } else {
-      part.kind = Kind::kName;
-      part.text = found->second;
-    }
-  }
-  return result;
-}
 
 constexpr int64_t kResidentSize = 16384;  // elements of a cooperative grid with a thread for each
 
@@ -171,7 +127,16 @@ DraftLaunch Drafting::Launch(PlannedKernel& planned) {
     launch.cluster.push_back(absl::StrCat(blocks.value_or(1)));
     if (!blocks) launch.todos.push_back(absl::StrCat("cluster: what is ", dim, " of __cluster_dims__?"));
   }
-  if ((planned.body.uses_cluster || use.line > 0) && launch.cluster.empty()) {
+  // The kernel itself, or a device function that it calls.
+  const auto uses_cluster = [&](const SourceFunction& own) {
+    const bool called =
+        std::any_of(planned.body.called.begin(), planned.body.called.end(), [&](const std::string& name) {
+          return name == own.name || absl::EndsWith(name, absl::StrCat("::", own.name));
+        });
+    return own.device && called && FindClusterUse(own.file->tokens, own.name_at, own.body).line > 0;
+  };
+  const bool uses = use.line > 0 || std::any_of(model_.functions.begin(), model_.functions.end(), uses_cluster);
+  if (uses && launch.cluster.empty()) {
     launch.cluster = {"2"};
     launch.todos.push_back("the kernel uses clusters: say how many blocks one has");
   }
@@ -270,91 +235,13 @@ void Drafting::HostGeometry(PlannedKernel& planned, DraftLaunch& launch) {
   extents(host.block, "block", launch.block);
   extents(host.grid, "grid", launch.grid);
   extents(host.cluster, "cluster", launch.cluster);
-  // Numbers that only the launch has can be varied where the kernel asks for blockDim.
-  std::map<int64_t, std::string> tied;
   const std::vector<std::string> numbers = launch.block;
-  TieTemplates(planned, launch);
-  if (numbers.size() == 1 && numbers != launch.block && IsName(launch.block[0]))
-    tied.emplace(*NumberIn(numbers[0]), launch.block[0]);
-  for (size_t axis = 0; axis < launch.block.size(); ++axis) {
-    const std::string number = launch.block[axis];
-    const std::string wanted = launch.block.size() == 1 ? "BLOCK" : absl::StrCat("BLOCK_", std::string(1, "XYZ"[axis]));
-    std::optional<std::string> variable = variables_->AddBlock(wanted, number, planned.body);
-    if (!variable) continue;
-    launch.block[axis] = *variable;
-    const int64_t threads = *NumberIn(number);
-    if (launch.block.size() == 1) tied.emplace(threads, *variable);
-    for (size_t i = 0; i < launch.grid.size(); ++i) {
-      if (launch.block.size() > 1 && i != axis) continue;
-      launch.grid[i] = WithDivisors(launch.grid[i], [&](int64_t divisor) -> std::string {
-        if (divisor % threads != 0) return "";
-        return divisor == threads ? *variable : absl::StrCat(*variable, " * ", divisor / threads);
-      });
-    }
-  }
-  if (host.shared) {
-    std::string missing;
-    const CppExpression bytes = WithVariables(Resolved(*host.shared, host.values, Kept(planned)), tied);
-    std::optional<std::string> text = HostText(bytes, planned, &missing);
-    if (!text) launch.todos.push_back(absl::StrCat("shared: `", CppText(*host.shared), "` uses ", missing));
-    if (text && *text != "0") launch.shared = *text;
-  }
+  TieGeometry(planned, launch);
+  if (host.shared) Shared(planned, numbers, launch);
+  NoteFixed(planned, launch);
   Loop(planned, launch);
   When(planned, launch);
   launch.todos.push_back(absl::StrCat("geometry from line ", host.line, " of ", host.host->name));
-}
-
-void Drafting::TieTemplates(const PlannedKernel& planned, DraftLaunch& launch) {
-  struct Factor {
-    int64_t number = 0;
-    std::string text;  // a variable, or the number
-    bool varies = false;
-  };
-  std::vector<Factor> factors;
-  for (const TemplateParameter& parameter : planned.kernel->templates) {
-    const std::string& argument = planned.templates.at(parameter.name);
-    const std::optional<int64_t> number = parameter.is_type ? std::nullopt : NumberIn(argument);
-    if (!number || *number < 2) continue;
-    const std::optional<std::string> variable = variables_->TemplateVariable(parameter, argument);
-    factors.push_back({*number, variable.value_or(argument), variable.has_value()});
-    if (variable && variables_->IsWarps(*variable))
-      factors.push_back({*number * 32, absl::StrCat(*variable, " * 32"), true});
-  }
-  std::set<std::string> taken;
-  // The product of the fewest arguments that is this number.
-  const auto product = [&](int64_t wanted) -> std::string {
-    std::string best;
-    int fewest = 0;
-    bool ambiguous = false;  // BM and BN of 64 both
-    for (size_t set = 1; set < size_t{1} << std::min<size_t>(factors.size(), 10); ++set) {
-      int64_t value = 1;
-      int count = 0;
-      bool varies = false;
-      std::vector<std::string> texts;
-      for (size_t i = 0; i < factors.size(); ++i) {
-        if ((set >> i & 1) == 0) continue;
-        value *= factors[i].number;
-        varies = varies || factors[i].varies;
-        texts.push_back(factors[i].text);
-        if (++count > 3 || value > wanted) break;
-      }
-      if (value != wanted || !varies || (fewest > 0 && count > fewest)) continue;
-      ambiguous = count == fewest && best != absl::StrJoin(texts, " * ");
-      best = absl::StrJoin(texts, " * ");
-      fewest = count;
-    }
-    if (ambiguous) return "";
-    if (!best.empty() && taken.insert(best).second) {
-      launch.todos.push_back(
-          absl::StrCat("geometry: ", wanted, " is taken for the template argument", fewest > 1 ? "s " : " ", best));
-    }
-    return best;
-  };
-  for (std::string& extent : launch.block) {
-    const std::optional<int64_t> number = NumberIn(extent);
-    if (const std::string text = number ? product(*number) : ""; !text.empty()) extent = text;
-  }
-  for (std::string& extent : launch.grid) extent = WithDivisors(extent, product);
 }
 
 void Drafting::When(const PlannedKernel& planned, DraftLaunch& launch) {

@@ -2,6 +2,7 @@
 // name, a block, a grid, a range. Where one contradicts another, the weaker one goes, with a TODO.
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <map>
 #include <set>
 
@@ -46,17 +47,15 @@ std::set<std::string> NamesOf(const std::string& text) {
 }
 
 // Everything in which kernel.toml may name a variable.
-std::vector<std::string> Texts(const Draft& draft) {
-  std::vector<std::string> texts;
-  for (const DraftLaunch& launch : draft.launches) {
-    for (const std::vector<std::string>* list : {&launch.grid, &launch.block, &launch.cluster, &launch.arguments}) {
-      texts.insert(texts.end(), list->begin(), list->end());
+void ForEachText(Draft& draft, const std::function<void(std::string&)>& visit) {
+  for (DraftLaunch& launch : draft.launches) {
+    for (std::vector<std::string>* list : {&launch.grid, &launch.block, &launch.cluster, &launch.arguments}) {
+      std::for_each(list->begin(), list->end(), visit);
     }
-    texts.insert(texts.end(), {launch.entry, launch.when, launch.shared, launch.repeat});
+    for (std::string* text : {&launch.entry, &launch.when, &launch.shared, &launch.repeat}) visit(*text);
   }
-  for (const DraftScalar& scalar : draft.scalars) texts.push_back(scalar.value);
-  for (const DraftTensor& tensor : draft.tensors) texts.insert(texts.end(), tensor.shape.begin(), tensor.shape.end());
-  return texts;
+  for (DraftScalar& scalar : draft.scalars) visit(scalar.value);
+  for (DraftTensor& tensor : draft.tensors) std::for_each(tensor.shape.begin(), tensor.shape.end(), visit);
 }
 
 std::set<std::string> WordsIn(const std::vector<std::string>& texts) {
@@ -69,24 +68,15 @@ std::set<std::string> WordsIn(const std::vector<std::string>& texts) {
   return words;
 }
 
-// A text in which another stands for one of its words.
-std::string WithWord(const std::string& text, const std::string& word, const std::string& other) {
-  std::string out;
-  size_t at = 0;
-  for (const CppToken& token : CppTokens(text)) {
-    absl::StrAppend(&out, text.substr(at, token.offset - at), token.Is(word) ? other : std::string(token.text));
-    at = token.offset + token.text.size();
-  }
-  return absl::StrCat(out, text.substr(std::min(at, text.size())));
-}
-
-// What the launches have for a variable from now on: another, or a number.
+// Another variable, or a number, in the place of a variable. What the launches' TODOs say of it holds no longer.
 void ReplaceVariable(Draft& draft, const std::string& name, const std::string& other) {
+  ForEachText(draft, [&](std::string& text) { text = WithNames(text, {{name, other}}); });
   for (DraftLaunch& launch : draft.launches) {
-    for (std::string* text : {&launch.entry, &launch.shared}) *text = WithWord(*text, name, other);
-    for (std::vector<std::string>* list : {&launch.grid, &launch.block}) {
-      for (std::string& text : *list) text = WithWord(text, name, other);
-    }
+    std::erase_if(launch.todos, [&](const std::string& todo) {
+      const bool own = absl::StartsWith(todo, "geometry: ") || absl::StartsWith(todo, "grid: ") ||
+                       absl::StartsWith(todo, "shared: ");
+      return own && WordsIn({todo}).contains(name);
+    });
   }
 }
 
@@ -121,13 +111,9 @@ void Drafting::DropVariables() {
   for (const DraftTensor& tensor : draft_.tensors) taken.insert(tensor.name);
   for (const DraftScalar& scalar : draft_.scalars) taken.insert(scalar.name);
   for (const DraftStruct& made : draft_.structs) taken.insert(made.name);
-  const std::set<std::string> used = WordsIn(Texts(draft_));
-  const auto in_source = [&](const std::string& name) {
-    return std::any_of(model_.files.begin(), model_.files.end(), [&](const std::unique_ptr<SourceText>& file) {
-      return std::any_of(file->tokens.begin(), file->tokens.end(),
-                         [&](const CppToken& token) { return token.Is(name); });
-    });
-  };
+  std::vector<std::string> texts;
+  ForEachText(draft_, [&](const std::string& text) { texts.push_back(text); });
+  const std::set<std::string> used = WordsIn(texts);
   std::erase_if(draft_.variables, [&](const DraftVariable& variable) {
     const std::string what = absl::StrCat(variable.name, " = ", variable.start);
     if (taken.contains(variable.name)) {
@@ -135,7 +121,7 @@ void Drafting::DropVariables() {
       return true;
     }
     const bool written = !variable.option.empty() || !variable.replaces.empty();
-    if (written || used.contains(variable.name) || in_source(variable.name)) return false;
+    if (written || used.contains(variable.name) || words_.contains(variable.name)) return false;
     draft_.constants.push_back(absl::StrCat(what, ": neither the kernel nor the launch uses it"));
     return true;
   });
@@ -164,11 +150,15 @@ void Drafting::DropUntied() {
     // Where the geometry has numbers, one of them may be made of the argument.
     const bool untied = std::any_of(draft_.launches.begin(), draft_.launches.end(), [&](const DraftLaunch& launch) {
       if (!WordsIn({launch.entry}).contains(name)) return false;
-      std::vector<std::string> geometry = launch.grid, numbers = launch.grid;
-      geometry.insert(geometry.end(), launch.block.begin(), launch.block.end());
+      // A block that is a number may be made of the argument, wherever else the argument's name is.
+      if (WordsIn(launch.block).contains(name)) return false;
+      if (std::any_of(launch.block.begin(), launch.block.end(),
+                      [](const std::string& extent) { return NumberIn(extent).value_or(0) > 1; })) {
+        return true;
+      }
+      std::vector<std::string> geometry = launch.grid, numbers = threads ? launch.block : launch.grid;
       geometry.push_back(launch.shared);
       if (WordsIn(geometry).contains(name)) return false;
-      if (threads) numbers = launch.block;
       numbers.push_back(launch.shared);
       return std::any_of(numbers.begin(), numbers.end(), has_number);
     });

@@ -47,6 +47,7 @@ std::string Drafting::AddSize(const std::string& key, const std::string& wanted,
                         " for it: which is right?");
       } else {
         own.main = *main;
+        own.todo = todo;  // why it had no value says nothing of this one
       }
     }
     return known->second;
@@ -189,8 +190,14 @@ std::string Drafting::Contradictions(const std::string& name, int64_t worth, con
   }
   const auto passed = planned.launch->other_numbers.find(name);
   if (passed != planned.launch->other_numbers.end() && !planned.launch->values.contains(name)) {
+    std::vector<std::string> numbers;
     for (const int64_t other : passed->second) {
-      if (other != worth) others.push_back(absl::StrCat("another caller passes ", other));
+      if (other != worth) numbers.push_back(numbers.size() < 3 ? absl::StrCat(other) : "…");
+    }
+    if (numbers.size() > 4) numbers.resize(4);
+    if (!numbers.empty()) {
+      others.push_back(absl::StrCat(numbers.size() == 1 ? "another caller passes " : "other callers pass ",
+                                    absl::StrJoin(numbers, ", ")));
     }
   }
   return others.empty() ? "" : absl::StrCat(absl::StrJoin(others, ", "), ": which is right?");
@@ -221,8 +228,9 @@ void Drafting::GivenNumber(const SourceParameter& parameter, const CppExpression
                                argument.kind == Kind::kMember || argument.kind == Kind::kSubscript);
   if (!simple) return;  // an expression: a scalar, once all sizes are known
   std::optional<int64_t> worth = WorthOf(root, launch.values);
-  if (!worth && argument.kind == Kind::kMember)
+  if (!worth && argument.kind == Kind::kMember) {
     worth = LikelyValue(Resolved(argument, launch.values), ConstantValues(model_));
+  }
   if (!worth && !launch.values.contains(root)) worth = Passed(root, planned);
   const std::string size = AddSize(SizeKey(root, launch.values), SizeNameFor(parameter, root), worth,
                                    worth ? Contradictions(root, *worth, planned) : "guessed by its name");

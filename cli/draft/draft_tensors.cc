@@ -13,26 +13,6 @@
 namespace pawl {
 namespace {
 
-// An expression of kernel.toml with some of its names replaced.
-std::string WithNames(const std::string& text, const std::map<std::string, std::string>& values) {
-  std::string out, word;
-  const auto flush = [&] {
-    const auto found = values.find(word);
-    out += found == values.end() ? word : found->second;
-    word.clear();
-  };
-  for (const char c : text) {
-    if (absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_') {
-      word += c;
-      continue;
-    }
-    flush();
-    out += c;
-  }
-  flush();
-  return out;
-}
-
 // Which parameter of the kernel a pointer's key belongs to: x, or params of params.x.
 size_t IndexOf(const SourceFunction& kernel, const std::string& key) {
   const std::string name = key.substr(0, key.find('.'));
@@ -50,11 +30,8 @@ void Drafting::Tensors() {
     PlannedKernel& planned = planned_[i];
     for (const auto& [key, index] : PointersOf(*planned.kernel)) {
       const CppExpression* given = GivenPointer(planned, key, index);
-      const std::string host = given == nullptr ? "" : HostTensor(*given, planned.launch->values);
       const HostAddress address = given == nullptr ? HostAddress() : AddressOf(*given, planned.launch->values);
-      const auto same = std::find_if(tensors.begin(), tensors.end(), [&](const TensorUse& known) {
-        return host.empty() ? known.name == key : known.host == host;
-      });
+      const std::string host = address.tensor.empty() ? address.root : address.tensor;
       const auto own = [&](const TensorUse& use) {
         return std::any_of(use.uses.begin(), use.uses.end(), [&](const auto& other) { return other.first == i; });
       };
@@ -64,15 +41,24 @@ void Drafting::Tensors() {
         const CppExpression* known = GivenPointer(planned, other.second, IndexOf(*planned.kernel, other.second));
         const bool is_array = TypeOfPointer(*planned.kernel, other.second).pointers > 1 ||
                               TypeOfPointer(*planned.kernel, key).pointers > 1;
-        return known != nullptr && !is_array && !address.root.empty() &&
-               AddressOf(*known, planned.launch->values).offset == address.offset;
+        if (known == nullptr || is_array || address.root.empty()) return false;
+        const HostAddress other_address = AddressOf(*known, planned.launch->values);
+        return other_address.root == address.root && other_address.offset == address.offset;
       };
-      if (same != tensors.end() && (!own(*same) || std::all_of(same->uses.begin(), same->uses.end(), is_there))) {
+      const auto takes = [&](const TensorUse& known) {
+        if (host.empty() ? known.name != key : known.host != host) return false;
+        return !own(known) || std::all_of(known.uses.begin(), known.uses.end(), is_there);
+      };
+      auto same = std::find_if(tensors.begin(), tensors.end(),
+                               [&](const TensorUse& known) { return known.offset == address.offset && takes(known); });
+      if (same == tensors.end()) same = std::find_if(tensors.begin(), tensors.end(), takes);
+      if (same != tensors.end()) {
         same->uses.push_back({i, key});
         continue;
       }
       TensorUse use;
       use.host = host;
+      use.offset = address.offset;
       use.name = planned_.size() == 1 || host.empty() ? key : ShortName(host);
       use.uses = {{i, key}};
       tensors.push_back(std::move(use));
@@ -94,55 +80,34 @@ const CppExpression* Drafting::GivenPointer(const PlannedKernel& planned, const 
   return given;
 }
 
-Drafting::HostAddress Drafting::AddressOf(const CppExpression& given, const HostValues& values) {
-  using Kind = CppExpression::Kind;
-  HostAddress address;
-  CppExpression e = given;
-  for (int step = 0; step < 16; ++step) {
-    if (e.kind == Kind::kCast) {
-      e = CppExpression(e.parts[0]);
-    } else if (e.kind == Kind::kBinary && (e.text == "+" || e.text == "-")) {
-      absl::StrAppend(&address.offset, " ", e.text, " ", CppText(e.parts[1]));
-      e = CppExpression(e.parts[0]);
-    } else if (e.kind == Kind::kPrefix && e.text == "&" && e.parts[0].kind == Kind::kSubscript) {
-      absl::StrAppend(&address.offset, " + ", CppText(e.parts[0].parts[1]));
-      e = CppExpression(e.parts[0].parts[0]);
-    } else if (e.kind == Kind::kName) {
-      address.root = e.text;
-      const auto made = values.find(e.text);
-      if (made == values.end() || made->second.parts.size() != 1 || made->second.parts[0].IsName(e.text))
-        return address;
-      // float* b = a + n; a number, an allocation or a tensor is where it ends.
-      const CppExpression& value = made->second.parts[0];
-      const bool moves = value.kind == Kind::kName || value.kind == Kind::kCast || value.kind == Kind::kBinary ||
-                         (value.kind == Kind::kPrefix && value.text == "&");
-      if (!moves || !made->second.pointer) return address;
-      e = CppExpression(value);
-    } else {
-      return {};
-    }
-  }
-  return {};
-}
-
 void Drafting::NoteOverlaps() {
+  struct Place {
+    std::string tensor;
+    HostAddress address;
+    int line = 0;
+  };
+  std::map<std::pair<const SourceFunction*, std::string>, Place> seen;  // by host and root: the first
   for (const PlannedKernel& planned : planned_) {
-    std::map<std::string, std::pair<std::string, HostAddress>> seen;  // by root: the first tensor
     for (const auto& [key, index] : PointersOf(*planned.kernel)) {
       const CppExpression* given = GivenPointer(planned, key, index);
       const auto tensor = planned.tensors.find(key);
       if (given == nullptr || tensor == planned.tensors.end()) continue;
       const HostAddress address = AddressOf(*given, planned.launch->values);
       if (address.root.empty()) continue;
-      const auto [first, added] = seen.try_emplace(address.root, tensor->second, address);
-      const auto& [other, other_address] = first->second;
-      if (added || other == tensor->second || other_address.offset == address.offset) continue;
-      const std::string todo = absl::StrCat("memory: line ", planned.launch->line, " passes `", other_address.root,
-                                            other_address.offset, "` and `", address.root, address.offset,
-                                            "`, one allocation; here ", other, " and ", tensor->second,
-                                            " are tensors of their own, and an argument has no offset: if the kernel "
-                                            "reaches from one into the other, let "
-                                            "it take one pointer and the offset");
+      const Place place = {tensor->second, address, planned.launch->line};
+      const auto [found, added] = seen.try_emplace({planned.launch->host, address.root}, place);
+      const Place& first = found->second;
+      if (added || first.address.offset == address.offset) continue;
+      const std::string lines = first.line == place.line
+                                    ? absl::StrCat("line ", place.line, " passes")
+                                    : absl::StrCat("lines ", first.line, " and ", place.line, " pass");
+      const std::string here = first.tensor == place.tensor
+                                   ? absl::StrCat(place.tensor, " is both")
+                                   : absl::StrCat(first.tensor, " and ", place.tensor, " are tensors of their own");
+      const std::string todo = absl::StrCat("memory: ", lines, " `", first.address.root, first.address.offset,
+                                            "` and `", address.root, address.offset, "`, one allocation; here ", here,
+                                            ", and an argument has no offset: if the kernel reaches from one into the "
+                                            "other, let it take one pointer and the offset");
       for (DraftTensor& own : draft_.tensors) {
         if (own.name != tensor->second) continue;
         if (std::find(own.todos.begin(), own.todos.end(), todo) == own.todos.end()) own.todos.push_back(todo);

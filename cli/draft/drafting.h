@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -25,6 +26,12 @@ namespace pawl {
 // Whether the name has one of these words in it, whatever the case.
 bool HasWord(const std::string& name, std::initializer_list<const char*> words);
 
+// A text of kernel.toml with some of its tokens written otherwise, where `written` has something for this token.
+std::string Rewritten(const std::string& text,
+                      const std::function<std::string(size_t, const std::vector<CppToken>&)>& written);
+// The same by name.
+std::string WithNames(const std::string& text, const std::map<std::string, std::string>& others);
+
 // A kernel of the draft: one of the host's launches, or one without.
 struct PlannedKernel {
   const SourceFunction* kernel = nullptr;
@@ -38,21 +45,16 @@ struct PlannedKernel {
 // Makes one draft. The model must outlive it.
 class Drafting {
  public:
-  explicit Drafting(const SourceModel& model) : model_(model), launches_(FindLaunches(model)) {}
+  explicit Drafting(const SourceModel& model);
 
   absl::StatusOr<Draft> Run(const std::string& entry);
 
  private:
-  // Where a pointer that the host passes points to, as far as its text tells: the variable that was allocated, and what
-  // is added to it.
-  struct HostAddress {
-    std::string root, offset;
-  };
   // One tensor for each piece of memory, over all launches.
   struct TensorUse {
     std::string name;
     std::vector<std::pair<size_t, std::string>> uses;  // of which planned kernel, as which parameter
-    std::string host;
+    std::string host, offset;                          // what the first of them passes
   };
   struct Indexed {
     size_t which = 0;
@@ -175,14 +177,23 @@ class Drafting {
   std::optional<bool> Truth(const std::string& argument) const;
   std::string EntryText(const PlannedKernel& planned, DraftLaunch& launch);
   void HostGeometry(PlannedKernel& planned, DraftLaunch& launch);
-  // Numbers of the geometry that are a template argument, or a product of them, follow the arguments' variables.
-  void TieTemplates(const PlannedKernel& planned, DraftLaunch& launch);
   void When(const PlannedKernel& planned, DraftLaunch& launch);
   std::optional<std::string> KernelLeaf(const CppExpression& e, const PlannedKernel& planned) const;
   // Without a launch in the source: threads by __launch_bounds__ or 256, blocks by the bound of the index.
   void GuessGeometry(PlannedKernel& planned, DraftLaunch& launch);
   // A cooperative kernel's grid, of which all blocks must be resident.
   void ResidentGrid(const PlannedKernel& planned, DraftLaunch& launch);
+
+  // draft_geometry.cc: numbers of a launch that follow variables.
+  // Numbers of the geometry that are template arguments, or products of them, become their variables; a block that only
+  // the launch has becomes one where no number of the grid that stays may depend on it.
+  void TieGeometry(const PlannedKernel& planned, DraftLaunch& launch);
+  // Whether the kernel has this number itself: in its text, as a constant, or as a template argument.
+  bool HasNumber(const PlannedKernel& planned, int64_t number) const;
+  // `numbers` are the block's extents before TieGeometry.
+  void Shared(const PlannedKernel& planned, const std::vector<std::string>& numbers, DraftLaunch& launch);
+  // What stays a number beside a block that is varied, and may be made of it.
+  void NoteFixed(const PlannedKernel& planned, DraftLaunch& launch);
 
   // draft_loops.cc: the host's loops around launches.
   // A loop around one launch.
@@ -215,8 +226,7 @@ class Drafting {
   void Tensors();
   // What a launch passes for a pointer parameter, or a field of a struct, by its key; null: nothing is known.
   static const CppExpression* GivenPointer(const PlannedKernel& planned, const std::string& key, size_t index);
-  static HostAddress AddressOf(const CppExpression& given, const HostValues& values);
-  // Pointers of one launch that point into the same memory at different places: here they are tensors of their own.
+  // Pointers of one host function into the same memory at different places, which an argument can't say.
   void NoteOverlaps();
   // Integers that index another tensor stay within it.
   void SetRanges();
@@ -243,6 +253,7 @@ class Drafting {
 
   const SourceModel& model_;
   std::vector<HostLaunch> launches_;
+  std::set<std::string_view> words_;  // of the source, its directives included
   std::vector<PlannedKernel> planned_;
   Draft draft_;
   std::optional<DraftVariables> variables_;

@@ -133,8 +133,8 @@ std::string ImportedToml(const Imported& imported, const T4File& results, const 
 std::string ImportedSource(const Imported& imported) {
   return absl::StrFormat(
       "// Imported by `pawl import` from %s, which has the times of this kernel but not its code.\n"
-      "#error \"this bundle was imported: it has no device code, and only --device replay can run it\"\n",
-      OneLine(imported.file));
+      "#error \"%s\"\n",
+      OneLine(imported.file), kImportedCode);
 }
 
 Recording ImportedRecording(const Imported& imported, const T4File& results, const ImportedSpace& space,

@@ -162,9 +162,9 @@ absl::Status ImportedSpace::SetStart(const T4File& results, const std::optional<
 }
 
 void ImportedSpace::AddConstraint(const std::string& condition, const T4File& results) {
-  std::set<std::string> names;
+  std::map<std::string, std::string> names;
   for (const Parameter& parameter : parameters_) {
-    if (!parameter.indexed && parameter.variable == parameter.name) names.insert(parameter.name);
+    if (!parameter.indexed) names[parameter.name] = parameter.variable;
   }
   absl::StatusOr<std::string> that = ConstraintOf(condition, names);
   if (!that.ok()) {

@@ -45,20 +45,29 @@ absl::StatusOr<std::vector<std::string>> Tokens(const std::string& python) {
 
 }  // namespace
 
-absl::StatusOr<std::string> ConstraintOf(const std::string& python, const std::set<std::string>& names) {
+absl::StatusOr<std::string> ConstraintOf(const std::string& python, const std::map<std::string, std::string>& names) {
   const absl::StatusOr<std::vector<std::string>> tokens = Tokens(python);
   if (!tokens.ok()) return tokens.status();
   if (tokens->empty()) return Cannot("it is empty");
   std::vector<std::string> out;
   std::vector<int> comparisons = {0};  // since the last `and` or `or`, by depth of parentheses
-  for (const std::string& token : *tokens) {
+  for (size_t i = 0; i < tokens->size(); ++i) {
+    const std::string& token = (*tokens)[i];
     const bool word = std::isalpha(static_cast<unsigned char>(token[0])) || token[0] == '_';
+    const bool call = (token == "min" || token == "max") && i + 1 < tokens->size() && (*tokens)[i + 1] == "(";
+    const auto name = call ? names.end() : names.find(token);
     if (token == "and" || token == "or") {
       out.push_back(token == "and" ? "&&" : "||");
       comparisons.back() = 0;
     } else if (token == "True" || token == "False") {
       out.push_back(token == "True" ? "1" : "0");
-    } else if (word && !names.contains(token) && token != "min" && token != "max") {
+    } else if (call) {
+      out.push_back(absl::StrCat(token, "("));  // expressions have no blank there
+      comparisons.push_back(0);
+      ++i;
+    } else if (name != names.end()) {
+      out.push_back(name->second);
+    } else if (word) {
       return Cannot(absl::StrCat("it uses ", token));
     } else if (IsComparison(token)) {
       if (++comparisons.back() > 1) return Cannot("it chains comparisons");
@@ -70,7 +79,7 @@ absl::StatusOr<std::string> ConstraintOf(const std::string& python, const std::s
       if (comparisons.size() == 1) return Cannot("its parentheses do not match");
       comparisons.pop_back();
       out.push_back(token);
-    } else if (word || std::isdigit(static_cast<unsigned char>(token[0])) ||
+    } else if (std::isdigit(static_cast<unsigned char>(token[0])) ||
                std::string("+-*/%,").find(token) != std::string::npos) {
       out.push_back(token);
     } else {

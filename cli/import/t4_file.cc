@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <numeric>
 #include <optional>
 
 #include "absl/strings/ascii.h"
@@ -86,24 +87,42 @@ class Reader {
   }
 
   // The unit of one result's `times`: its own, the file's, that of the measurement of the same time, or milliseconds.
-  absl::StatusOr<double> UnitOf(const T4Json& times, const T4Json* objective) {
+  absl::StatusOr<double> UnitOf(const T4Json& times, const T4Json& measurements) {
     if (const std::string unit = JsonText(times, "unit"); !unit.empty()) {
       const std::optional<double> us = Microseconds(unit);
       if (!us) return Wrong(absl::StrCat("the unit \"", unit, "\" of its times is not a known unit of time"));
       return *us;
     }
     if (unit_us_) return *unit_us_;
-    const std::string unit = objective == nullptr ? "" : JsonText(*objective, "unit");
-    if (const std::optional<double> us = Microseconds(unit)) return *us;
+    for (const bool named : {true, false}) {
+      for (const T4Json& one : measurements) {
+        const std::optional<double> us = Microseconds(JsonText(one, "unit"));
+        const bool same = named ? JsonText(one, "name") == "time" : IsTypical(one, JsonField(times, "runtimes"));
+        if (us && same) return *us;
+      }
+    }
     assumed_ = assumed_ || !times.empty();
     return 1e3;
   }
 
+  // Whether a measurement is the mean or median of the runtimes, in their unit.
+  static bool IsTypical(const T4Json& measurement, const T4Json& runtimes) {
+    std::vector<double> sorted;
+    for (const T4Json& one : runtimes) {
+      if (one.is_number()) sorted.push_back(one.get<double>());
+    }
+    if (sorted.empty()) return false;
+    std::sort(sorted.begin(), sorted.end());
+    const double count = static_cast<double>(sorted.size()), value = JsonNumber(measurement, "value");
+    const double mean = std::accumulate(sorted.begin(), sorted.end(), 0.0) / count;
+    const double median = (sorted[(sorted.size() - 1) / 2] + sorted[sorted.size() / 2]) / 2;
+    const auto agrees = [&](double with) { return std::fabs(value - with) <= 0.01 * std::fabs(with); };
+    return agrees(mean) || agrees(median);
+  }
+
   // The measurement "time", or the first; null: there is none.
-  static const T4Json* Objective(const T4Json& json) {
-    const T4Json& measurements = JsonField(json, "measurements");
+  static const T4Json* Objective(const T4Json& measurements) {
     const T4Json* objective = nullptr;
-    if (!measurements.is_array()) return nullptr;
     for (const T4Json& one : measurements) {
       if (objective == nullptr || JsonText(one, "name") == "time") objective = &one;
     }
@@ -114,8 +133,10 @@ class Reader {
     T4Result result;
     if (absl::Status status = ReadConfiguration(JsonField(json, "configuration"), &result); !status.ok()) return status;
     const T4Json& times = JsonField(json, "times");
-    const T4Json* objective = Objective(json);
-    const absl::StatusOr<double> unit_us = UnitOf(times, objective);
+    const T4Json& given = JsonField(json, "measurements");
+    const T4Json measurements = given.is_array() ? given : T4Json::array();
+    const T4Json* objective = Objective(measurements);
+    const absl::StatusOr<double> unit_us = UnitOf(times, measurements);
     if (!unit_us.ok()) return unit_us.status();
     const double compilation = JsonNumber(times, "compilation_time") + JsonNumber(times, "compilation");
     result.compile_seconds = compilation * *unit_us * 1e-6;

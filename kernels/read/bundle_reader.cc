@@ -74,7 +74,7 @@ void ReadTables(const std::string& text, Reading& reading) {
 
 // The bundle of a folder that has implementation.toml beside the kernel.toml that was read.
 BundleReading WithImplementation(const Reading& contract) {
-  if (!contract.problems.empty()) return {contract.bundle, contract.problems.Sorted()};
+  if (!contract.problems.empty()) return {contract.bundle, contract.problems.Sorted(), {}};
   Reading reading(contract.folder, (contract.folder / kImplementationToml).string());
   absl::StatusOr<std::string> text = ReadSourceFile(contract.folder, kImplementationToml);
   if (!contract.contract_alone) {
@@ -84,7 +84,8 @@ BundleReading WithImplementation(const Reading& contract) {
   } else {
     ReadImplementationFile(*text, contract.bundle, reading);
   }
-  return {reading.problems.empty() ? std::move(reading.bundle) : contract.bundle, reading.problems.Sorted()};
+  return {reading.problems.empty() ? std::move(reading.bundle) : contract.bundle, reading.problems.Sorted(),
+          contract.warnings.Sorted()};
 }
 
 std::string Article(const std::string& kind) { return absl::StrCat(kind[0] == 'i' ? "an " : "a ", kind); }
@@ -178,7 +179,7 @@ BundleReading ReadBundle(const fs::path& given) {
   if (fs::is_regular_file(given, error) && given.filename() == "kernel.toml") folder = given.parent_path();
   if (folder.empty()) folder = ".";
   if (!fs::is_directory(folder, error)) {
-    return {{}, {{given.string(), 0, "there is no such folder; expected a bundle: a folder with a kernel.toml"}}};
+    return {{}, {{given.string(), 0, "there is no such folder; expected a bundle: a folder with a kernel.toml"}}, {}};
   }
   Reading reading(folder, (folder / "kernel.toml").string());
   absl::StatusOr<std::string> text = ReadSourceFile(folder, "kernel.toml");
@@ -188,7 +189,7 @@ BundleReading ReadBundle(const fs::path& given) {
     reading.problems.Add(0, std::string(text.status().message()));
   }
   if (text.ok() && fs::exists(folder / kImplementationToml, error)) return WithImplementation(reading);
-  return {std::move(reading.bundle), reading.problems.Sorted()};
+  return {std::move(reading.bundle), reading.problems.Sorted(), reading.warnings.Sorted()};
 }
 
 }  // namespace pawl

@@ -12,6 +12,7 @@ namespace pawl {
 struct BundleReading {
   v1::Bundle bundle;  // usable only when problems is empty
   std::vector<Problem> problems;
+  std::vector<Problem> warnings;  // what is allowed, and may be a mistake
 };
 
 // Reads kernel.toml and the sources it names. Notes every mistake, not the first only. Nothing in the folder makes it

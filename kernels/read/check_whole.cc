@@ -9,6 +9,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/types/span.h"
 #include "base/expression/expression.h"
 #include "base/names/spelling.h"
 #include "base/names/utf8.h"
@@ -181,18 +182,50 @@ void CheckConstraints(Reading& reading) {
   }
 }
 
-// A raw file says nothing of type and shape: with more bytes than the largest size takes, it is hardly this tensor's.
-void CheckRawSizes(const std::map<std::string, v1::PlanTensor>& largest, const std::map<std::string, std::string>& at,
-                   Reading& reading) {
-  for (const auto& [name, tensor] : largest) {
-    const v1::DataFile* file = FindDataFile(reading.bundle, tensor.file());
-    const auto expected = static_cast<size_t>(TensorBytes(tensor));
-    if (file == nullptr || file->data().size() == expected) continue;
+// One tensor that a raw file fills, at one of the sizes.
+struct RawUse {
+  v1::PlanTensor tensor;
+  std::string size;
+
+  int64_t Rows() const { return tensor.shape().empty() ? 1 : tensor.shape(0); }
+  std::string RowText() const {
+    return absl::StrCat(
+        "[", absl::StrJoin(absl::MakeSpan(tensor.shape()).subspan(std::min(1, tensor.shape_size())), ", "), "]");
+  }
+};
+
+// A raw file tells neither type nor shape. As of an .npy file, its first rows are taken at sizes that have fewer; other
+// rows at another size would be other elements at each, whatever its bytes are.
+void CheckRaw(const std::string& name, const std::vector<RawUse>& uses, Reading& reading) {
+  const RawUse* largest = &uses[0];
+  for (const RawUse& use : uses) {
+    if (use.Rows() > largest->Rows()) largest = &use;
+  }
+  const v1::DataFile* file = FindDataFile(reading.bundle, largest->tensor.file());
+  if (file == nullptr) return;
+  const int line = reading.lines[absl::StrCat("tensor ", name)];
+  const std::string where = absl::StrCat("[[tensor]] ", name, ": fill: ", file->path());
+  for (const RawUse& use : uses) {
+    if (use.RowText() == largest->RowText()) continue;
     reading.problems.Add(
-        reading.lines[absl::StrCat("tensor ", name)],
-        absl::StrCat("[[tensor]] ", name, ": fill: ", file->path(), " has ", file->data().size(), " bytes; expected ",
-                     expected, ", which are ", DataTypeName(tensor.type()), " [", absl::StrJoin(tensor.shape(), ", "),
-                     "] at size ", at.at(name), ", the largest: raw bytes must be all that it takes"));
+        line, absl::StrCat(where, " is raw bytes, and its rows are ", use.RowText(), " at size ", use.size, ", ",
+                           largest->RowText(), " at size ", largest->size,
+                           ": its elements would mean something else at each size; expected the same rows "
+                           "at every size, or let problem.py read the file (data)"));
+    return;
+  }
+  const int64_t found = static_cast<int64_t>(file->data().size()), bytes = TensorBytes(largest->tensor);
+  const int64_t row = std::max<int64_t>(1, bytes / std::max<int64_t>(1, largest->Rows()));
+  if (found == bytes) return;
+  const std::string has =
+      absl::StrCat(where, " has ", found, " bytes, and ", DataTypeName(largest->tensor.type()), " [",
+                   absl::StrJoin(largest->tensor.shape(), ", "), "] at size ", largest->size, ", the largest, ");
+  if (found % row != 0) {
+    reading.problems.Add(
+        line, absl::StrCat(has, "takes ", bytes, ": expected that, or further whole rows of ", row, " bytes"));
+  } else {
+    reading.warnings.Add(
+        line, absl::StrCat(has, "takes ", bytes, ": the rest is not used. If that is a mistake, is the type right?"));
   }
 }
 
@@ -201,16 +234,13 @@ void CheckPlans(const std::vector<v1::Size>& sizes, Reading& reading) {
   const v1::GpuInfo gpu = TypicalGpu();
   Planner planner(reading.bundle);
   const v1::Variant start = StartVariant(reading.bundle);
-  std::map<std::string, v1::PlanTensor> largest;  // of tensors that raw files fill
-  std::map<std::string, std::string> largest_at;
+  std::map<std::string, std::vector<RawUse>> raw;  // of each tensor that a raw file fills
   for (const v1::Size& size : sizes) {
     if (const absl::StatusOr<v1::Plan> plan = planner.MakeReferencePlan(size, gpu); plan.ok()) {
       for (const v1::PlanTensor& tensor : plan->tensors()) {
-        if (tensor.fill() != v1::FILL_FILE || !IsRawData(tensor.file())) continue;
-        const auto known = largest.find(tensor.name());
-        if (known != largest.end() && TensorBytes(known->second) >= TensorBytes(tensor)) continue;
-        largest[tensor.name()] = tensor;
-        largest_at[tensor.name()] = size.name();
+        if (tensor.fill() == v1::FILL_FILE && IsRawData(tensor.file())) {
+          raw[tensor.name()].push_back({tensor, size.name()});
+        }
       }
     }
     for (const absl::Status& status :
@@ -224,7 +254,7 @@ void CheckPlans(const std::vector<v1::Size>& sizes, Reading& reading) {
       return;
     }
   }
-  CheckRawSizes(largest, largest_at, reading);
+  for (const auto& [name, uses] : raw) CheckRaw(name, uses, reading);
 }
 
 }  // namespace

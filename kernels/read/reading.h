@@ -30,7 +30,8 @@ struct UsedExpression {
 };
 
 struct Reading {
-  Reading(std::filesystem::path folder, const std::string& file) : folder(std::move(folder)), problems(file) {}
+  Reading(std::filesystem::path folder, const std::string& file)
+      : folder(std::move(folder)), problems(file), warnings(file) {}
 
   // One namespace for sizes, variables, tensors, scalars and GPU limits. Complains about clashes and bad names.
   bool AddName(const std::string& name, const std::string& kind, int line, TomlTable& table);
@@ -41,7 +42,7 @@ struct Reading {
            const std::string& guard);
 
   std::filesystem::path folder;
-  Problems problems;
+  Problems problems, warnings;
   v1::Bundle bundle;
   std::map<std::string, std::pair<std::string, int>> names;  // to what it is ("size", ...) and its line
   bool contract_alone = false;                               // kernel.toml has nothing of the implementation

@@ -8,7 +8,7 @@
 namespace pawl {
 namespace {
 
-// What this token has to do with clusters; empty: nothing.
+// The call or instruction of this token, where it is one that uses clusters; otherwise empty.
 std::string UseOf(const CppToken& token) {
   if (token.Is("this_cluster")) return "this_cluster()";
   const std::string text(token.text);
@@ -18,6 +18,24 @@ std::string UseOf(const CppToken& token) {
     if (absl::StrContains(text, instruction)) return absl::StrCat("`", instruction, "`");
   }
   return "";
+}
+
+// What stands between the bracket at `open` and its end, split at commas that are in no further brackets.
+std::vector<std::string> Arguments(const std::vector<CppToken>& tokens, size_t open) {
+  std::vector<std::string> arguments(1);
+  const size_t close = ClosingBracket(tokens, open);
+  int depth = 0;
+  for (size_t i = open + 1; i < close; ++i) {
+    if (tokens[i].Is("(") || tokens[i].Is("[") || tokens[i].Is("{")) ++depth;
+    if (tokens[i].Is(")") || tokens[i].Is("]") || tokens[i].Is("}")) --depth;
+    if (depth == 0 && tokens[i].Is(",")) {
+      arguments.emplace_back();
+    } else {
+      arguments.back() += tokens[i].text;
+    }
+  }
+  std::erase(arguments, "");
+  return arguments;
 }
 
 }  // namespace
@@ -32,16 +50,8 @@ ClusterUse FindClusterUse(const std::vector<CppToken>& tokens, size_t name, size
   for (size_t i = head; i + 1 < name && i + 1 < tokens.size(); ++i) {
     if (!tokens[i].Is("__cluster_dims__") || !tokens[i + 1].Is("(")) continue;
     use.dims_line = tokens[i].line;
-    const size_t close = ClosingBracket(tokens, i + 1);
-    std::string dim;
-    for (size_t k = i + 2; k <= close && k < tokens.size(); ++k) {
-      if (k != close && !tokens[k].Is(",")) {
-        dim += tokens[k].text;
-        continue;
-      }
-      if (!dim.empty()) use.dims.push_back(dim);
-      dim.clear();
-    }
+    use.dims = Arguments(tokens, i + 1);
+    if (use.dims.size() > 3) use.dims.resize(3);
     break;
   }
   const size_t end = ClosingBracket(tokens, body);

@@ -9,7 +9,7 @@
 namespace pawl {
 
 struct ClusterUse {
-  std::vector<std::string> dims;  // of __cluster_dims__(2, 1, 1), as written; empty: it has none
+  std::vector<std::string> dims;  // of __cluster_dims__(2, 1, 1), as written, at most 3; empty: it has none
   int dims_line = 0;
   int line = 0;      // of the first use of a cluster in the body; 0: there is none
   std::string what;  // that was found there: "this_cluster()"

@@ -1,5 +1,6 @@
 #include "kernels/source/cpp_tokens.h"
 
+#include <algorithm>
 #include <array>
 #include <cctype>
 #include <string>
@@ -221,6 +222,45 @@ size_t ClosingBracket(const std::vector<CppToken>& tokens, size_t open) {
     if ((c == ')' || c == ']' || c == '}') && --depth <= 0) return i;
   }
   return tokens.size();
+}
+
+std::vector<size_t> ClosingBrackets(const std::vector<CppToken>& tokens) {
+  constexpr size_t kNone = static_cast<size_t>(-1);
+  std::vector<size_t> closing(tokens.size(), tokens.size());
+  std::vector<size_t> around(tokens.size(), kNone);  // of each opening bracket: the one that it stands in
+  size_t innermost = kNone;
+  struct Branches {
+    size_t before, behind;  // the innermost bracket before the #if, and behind its first branch
+    bool later = false;
+  };
+  std::vector<Branches> open;
+  for (size_t i = 0; i < tokens.size(); ++i) {
+    const CppToken& token = tokens[i];
+    if (token.kind == CppToken::Kind::kDirective) {
+      const std::vector<CppToken> words = DirectiveTokens(token);
+      const std::string_view name = words.size() < 2 ? std::string_view() : words[1].text;
+      if (name == "if" || name == "ifdef" || name == "ifndef") {
+        open.push_back({innermost, innermost});
+      } else if ((name == "else" || name == "elif") && !open.empty()) {
+        if (!open.back().later) open.back().behind = innermost;
+        open.back().later = true;
+        innermost = open.back().before;
+      } else if (name == "endif" && !open.empty()) {
+        if (open.back().later) innermost = open.back().behind;
+        open.pop_back();
+      }
+    }
+    if (token.kind != CppToken::Kind::kPunctuation || token.text.size() != 1) continue;
+    const char c = token.text[0];
+    if (c == '(' || c == '[' || c == '{') {
+      around[i] = innermost;
+      innermost = i;
+    }
+    if ((c != ')' && c != ']' && c != '}') || innermost == kNone) continue;
+    closing[innermost] = std::min(closing[innermost], i);
+    innermost = around[innermost];
+  }
+  return closing;
 }
 
 }  // namespace pawl

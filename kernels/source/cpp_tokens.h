@@ -30,6 +30,9 @@ std::vector<CppToken> DirectiveTokens(const CppToken& directive);
 // only the first branch counts, since both may open what is closed once.
 size_t ClosingBracket(const std::vector<CppToken>& tokens, size_t open);
 
+// The same for every token at once; tokens.size() for those that open nothing. Branches each begin as the first does.
+std::vector<size_t> ClosingBrackets(const std::vector<CppToken>& tokens);
+
 // For each token: whether it is in the first branch of every #if ... #else ... #endif around it.
 std::vector<bool> InFirstBranch(const std::vector<CppToken>& tokens);
 

@@ -8,13 +8,13 @@
 #include <vector>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "base/names/utf8.h"
 
 namespace pawl {
 namespace {
@@ -344,8 +344,8 @@ std::string ExpectedAndFound(const std::string& expected, const std::string* fou
   std::erase_if(dense, blanks);
   std::erase_if(other_dense, blanks);
   if (one == other || dense == other_dense) {
-    one = absl::StrCat("\"", absl::Utf8SafeCHexEscape(expected), "\"");
-    other = absl::StrCat("\"", absl::Utf8SafeCHexEscape(*found), "\"");
+    one = absl::StrCat("\"", Printable(expected), "\"");
+    other = absl::StrCat("\"", Printable(*found), "\"");
   }
   return absl::StrCat("expected ", one, ", found ", other);
 }

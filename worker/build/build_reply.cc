@@ -3,9 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <iterator>
 #include <map>
-#include <set>
 #include <vector>
 
 #include "absl/strings/ascii.h"
@@ -21,7 +19,6 @@
 #include "kernels/bundle_message.h"
 #include "kernels/entry_name.h"
 #include "kernels/source/active_source.h"
-#include "kernels/source/cpp_tokens.h"
 #include "worker/build/compilation.h"
 #include "worker/build/compiler_log.h"
 #include "worker/build/cubin.h"
@@ -217,88 +214,6 @@ std::string FailedEntry(const CompilerError& error, const std::string& log) {
              : log.substr(at + sizeof(kNvrtcPragma) - 1, log.find('\n', at) - at - sizeof(kNvrtcPragma) + 1);
 }
 
-// Where a file declares something of this name: template <int BLOCK>, int BLOCK = 4. 0: it does not.
-int DeclaringLine(const std::string& text, const std::string& name) {
-  static const auto& no_types = *new std::set<std::string_view>{
-      "return", "case", "else", "goto", "new", "delete", "sizeof", "throw", "do", "co_return", "defined"};
-  const std::vector<CppToken> tokens = CppTokens(text);
-  for (size_t i = 1; i < tokens.size(); ++i) {
-    if (tokens[i].Is(name) && tokens[i - 1].IsWord() && !no_types.contains(tokens[i - 1].text)) return tokens[i].line;
-  }
-  return 0;
-}
-
-// A variable is a macro: where the source declares something of its name, the compiler reads a number in that place.
-std::string MacroHint(const v1::BuildRequest& request, const CompilerError& error) {
-  const SourceTexts texts = TextsOf(request);
-  const auto file = texts.find(NormalPath(error.file));
-  if (file == texts.end()) return "";
-  const std::string at(LineOf(*file->second, error.line));
-  const std::vector<CppToken> words = CppTokens(at);
-  for (absl::string_view option : request.options()) {
-    if (!absl::ConsumePrefix(&option, "-D")) continue;
-    const std::pair<std::string, std::string> macro = absl::StrSplit(option, absl::MaxSplits('=', 1));
-    const bool there =
-        std::any_of(words.begin(), words.end(), [&](const CppToken& token) { return token.Is(macro.first); });
-    const int line = there ? DeclaringLine(*file->second, macro.first) : 0;
-    if (line == 0) continue;
-    return absl::StrCat("; ", macro.first, " is a variable of kernel.toml, so the compiler reads ", macro.second,
-                        " for it, and line ", line, " declares another ", macro.first,
-                        ": give the variable a name of its own, and use that in the entry and the launches");
-  }
-  return "";
-}
-
-// The namespaces around a __global__ function of this name, "vllm::act"; empty: it has none, or is not there.
-std::string NamespacesOf(const std::string& text, const std::string& name) {
-  const std::vector<CppToken> tokens = CppTokens(text);
-  std::vector<std::string> open;  // of each { what it adds; empty: it is no namespace's
-  bool kernel = false;
-  for (size_t i = 0; i < tokens.size(); ++i) {
-    if (tokens[i].Is("__global__")) kernel = true;
-    if (tokens[i].Is(";")) kernel = false;
-    if (tokens[i].Is("}") && !open.empty()) open.pop_back();
-    if (kernel && tokens[i].Is(name) && i + 1 < tokens.size() && tokens[i + 1].Is("(")) {
-      std::vector<std::string> named;
-      std::copy_if(open.begin(), open.end(), std::back_inserter(named), [](const auto& one) { return !one.empty(); });
-      return absl::StrJoin(named, "::");
-    }
-    if (!tokens[i].Is("{")) continue;
-    kernel = false;
-    size_t first = i;
-    while (first > 0 && (tokens[first - 1].IsWord() || tokens[first - 1].Is("::"))) --first;
-    std::string space;
-    for (size_t k = first; k < i; ++k) {
-      if (tokens[k].Is("namespace")) {
-        for (++k; k < i; ++k) space += tokens[k].text;
-      }
-    }
-    open.push_back(space);
-  }
-  return "";
-}
-
-// norm<float> of a kernel that is vllm::norm.
-std::string NamespaceHint(const v1::BuildRequest& request, const std::string& entry) {
-  const std::string name = entry.substr(0, entry.find('<'));
-  if (absl::StrContains(name, "::")) return "";
-  const SourceTexts texts = TextsOf(request);
-  for (const auto& [path, text] : texts) {
-    const std::string spaces = NamespacesOf(*text, name);
-    if (!spaces.empty())
-      return absl::StrCat("; ", path, " has it in a namespace: entry = \"", spaces, "::", entry, "\"");
-  }
-  return "";
-}
-
-// ::norm is also a function of CUDA's; by its plain name the kernel is found in the cubin.
-std::string OverloadHint(const CompilerError& error, const std::string& entry) {
-  const bool ambiguous = absl::StrContains(error.text, "overloaded") || absl::StrContains(error.text, "matches the");
-  if (!absl::StartsWith(entry, "::") || absl::StrContains(entry, "<") || !ambiguous) return "";
-  return absl::StrCat("; where CUDA has a function of this name, too, entry = \"", entry.substr(2),
-                      "\" finds the kernel");
-}
-
 v1::Failure CompileFailure(const v1::BuildRequest& request, const Compilation& compilation) {
   const std::optional<CompilerError> error = FirstError(compilation.log);
   const std::string missing = error.has_value() ? UnopenedFile(*error) : "";
@@ -308,13 +223,13 @@ v1::Failure CompileFailure(const v1::BuildRequest& request, const Compilation& c
   if (const std::string cycle = CyclicInclude(request); !cycle.empty()) return BuildFailure(v1::CHECK_COMPILE, cycle);
   if (error.has_value()) {
     if (const std::string entry = FailedEntry(*error, compilation.log); !entry.empty()) {
-      return BuildFailure(v1::CHECK_ENTRY, absl::StrCat("the entry ", entry, " can't be instantiated: ", error->text,
-                                                        NamespaceHint(request, entry), OverloadHint(*error, entry)));
+      return BuildFailure(v1::CHECK_ENTRY,
+                          absl::StrCat("the entry ", entry, " can't be instantiated: ", error->text,
+                                       NamespaceHint(TextsOf(request), entry), OverloadHint(*error, entry)));
     }
     CompilerError shown = *error;
     if (!missing.empty()) shown.text += MissingHeaderHint(request, missing, error->file);
     if (request.compiler() == v1::COMPILER_NVRTC) shown.text += NvrtcHint(*error);
-    shown.text += MacroHint(request, *error);
     return BuildFailure(v1::CHECK_COMPILE, PlaceText(request, shown));
   }
   const absl::string_view log = absl::StripAsciiWhitespace(compilation.log);

@@ -15,6 +15,7 @@
 #include "kernels/space.h"
 #include "kernels/substitution.h"
 #include "worker/build/build_reply.h"
+#include "worker/build/compiler_log.h"
 #include "worker/build/cubin.h"
 #include "worker/build/plan_arguments.h"
 
@@ -157,6 +158,14 @@ std::string WithFilesHint(const std::string& message, const std::string& instead
   return absl::StrReplaceAll(message, {{"`files` in kernel.toml must name", instead}});
 }
 
+// To the message of a compiler, which knows macros and no variables.
+void AddMacroHint(const v1::Bundle& bundle, const v1::Variant& variant, const v1::BuildRequest& request,
+                  const std::string& log, v1::Failure& failure) {
+  const std::optional<CompilerError> error = FirstError(log);
+  if (failure.check() != v1::CHECK_COMPILE || !error) return;
+  failure.set_message(absl::StrCat(failure.message(), MacroHint(bundle, variant, TextsOf(request), *error)));
+}
+
 // The code of each size's setup launches.
 absl::Status BuildSetup(Compiler& builder, const v1::Bundle& bundle, const std::vector<v1::Size>& sizes,
                         const v1::GpuInfo& gpu, const Stopped& stopped, BuiltVariant* built) {
@@ -287,6 +296,7 @@ absl::StatusOr<BuiltVariant> BuildVariant(Compiler& builder, const v1::Bundle& b
     if (reply.has_failure()) {
       built.failure = reply.failure();
       built.failure->set_size(sizes[i].name());
+      AddMacroHint(bundle, variant, requests[request_of[i]], reply.log(), *built.failure);
       break;
     }
     auto& [module, cubin] = cubins[request_of[i]];

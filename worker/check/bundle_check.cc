@@ -11,6 +11,7 @@
 #include <string>
 #include <thread>
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
@@ -33,6 +34,7 @@
 #include "worker/host/toolkit.h"
 #include "worker/problem/problem_process.h"
 #include "worker/process/process.h"
+#include "worker/replay/recording.h"
 #include "worker/sandbox/sandboxing.h"
 #include "worker/trial/roofline_check.h"
 #include "worker/validate/output_check.h"
@@ -302,6 +304,20 @@ bool RunProblem(const v1::Bundle& bundle, const BundleCheckOptions& check, v1::C
   return false;
 }
 
+// Whether a recording of the bundle lies in its folder, or comes with Pawl.
+bool IsRecorded(const v1::Bundle& bundle, const std::filesystem::path& folder) {
+  const std::string hash = BundleHash(bundle);
+  for (const std::filesystem::path& place : {folder, FindRecordingsFolder()}) {
+    std::error_code error;
+    for (std::filesystem::directory_iterator it(place, error), end; !error && it != end; it.increment(error)) {
+      if (!absl::EndsWith(it->path().string(), ".jsonl.gz")) continue;
+      const absl::StatusOr<v1::RecordingHeader> header = ReadRecordingHeader(it->path());
+      if (header.ok() && header->bundle_hash() == hash) return true;
+    }
+  }
+  return false;
+}
+
 // What pawl init left open in kernel.toml and problem.py. Answers false when there is no reference to run.
 bool CheckDraft(const v1::Bundle& bundle, const std::filesystem::path& folder, v1::CheckReport& report) {
   std::ifstream toml(folder / "kernel.toml", std::ios::binary);
@@ -381,6 +397,7 @@ void CompileReference(const v1::Bundle& bundle, const std::filesystem::path& fol
 v1::CheckReport CheckBundle(const std::filesystem::path& folder, const BundleCheckOptions& options) {
   v1::CheckReport report;
   const BundleReading reading = ReadBundle(folder);
+  for (const Problem& warning : reading.warnings) report.add_warnings(ValidUtf8(FormatProblem(warning)));
   for (const Problem& problem : reading.problems) {
     v1::CheckProblem& entry = *report.add_problems();
     entry.set_file(ValidUtf8(problem.file));
@@ -398,6 +415,7 @@ v1::CheckReport CheckBundle(const std::filesystem::path& folder, const BundleChe
       report.add_warnings(
           "there is no baseline: speed is measured against the first proposal that passes, however slow");
     }
+    if (const std::string warning = RoundingOfReference(bundle); !warning.empty()) report.add_warnings(warning);
     if (CheckDraft(bundle, folder, report) && options.build) {
       RunProblem(bundle, options, report);
       if (!HasProblem(bundle)) CompileReference(bundle, folder, options, report);
@@ -420,7 +438,15 @@ v1::CheckReport CheckBundle(const std::filesystem::path& folder, const BundleChe
   *report.mutable_start() = StartVariant(bundle);
 
   const std::string no_code = WhyNoCode(bundle);
+  const bool can_measure = no_code.empty() || IsRecorded(bundle, folder);
   if (!no_code.empty()) report.add_warnings(absl::StrCat(bundle.source().path(), " is not compiled: ", no_code));
+  if (!can_measure) {
+    v1::CheckProblem& entry = *report.add_problems();
+    entry.set_file(ValidUtf8((folder / bundle.source().path()).string()));
+    entry.set_message(
+        "it has no code but #error, and there is no recording of this bundle: nothing can be measured; give it the "
+        "kernel's code, or put the recording into the bundle's folder");
+  }
   for (const std::string& warning : RedefinedVariables(bundle)) report.add_warnings(warning);
   for (const std::string& warning : LaunchesWithoutClusters(bundle)) report.add_warnings(warning);
   if (const std::string warning = RoundingOfReference(bundle); !warning.empty()) report.add_warnings(warning);
@@ -463,7 +489,7 @@ v1::CheckReport CheckBundle(const std::filesystem::path& folder, const BundleChe
   for (v1::CheckGpu& gpu : *report.mutable_gpus()) {
     const auto build = builds.find(gpu.architecture());
     if (gpu.failures().empty() && build != builds.end()) DescribeBuild(bundle, build->second, gpu, warnings);
-    gpu.set_can_run(gpu.failures().empty());
+    gpu.set_can_run(gpu.failures().empty() && can_measure);
     failed = failed || gpu.build() == v1::CHECK_BUILD_FAILED;
   }
   for (v1::CheckGpu& gpu : *report.mutable_gpus()) {

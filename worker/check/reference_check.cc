@@ -20,39 +20,40 @@ struct Sum {
   int line = 0;  // 0: there is none
 };
 
-// The last token of what a for or while repeats, whose ( is at `open`.
-size_t EndOfLoop(const std::vector<CppToken>& tokens, size_t open) {
-  const size_t close = ClosingBracket(tokens, open);
-  if (close + 1 >= tokens.size()) return tokens.size();
-  if (tokens[close + 1].Is("{")) return ClosingBracket(tokens, close + 1);
-  size_t end = close + 1;
-  for (; end < tokens.size() && !tokens[end].Is(";"); ++end) {
-    if (tokens[end].Is("(") || tokens[end].Is("{")) end = ClosingBracket(tokens, end);
+// For each token: where the statement that begins with it, and has no braces, ends.
+std::vector<size_t> EndsOfStatements(const std::vector<CppToken>& tokens, const std::vector<size_t>& closing) {
+  std::vector<size_t> ends(tokens.size() + 1, tokens.size());
+  for (size_t i = tokens.size(); i-- > 0;) {
+    const bool opens = tokens[i].Is("(") || tokens[i].Is("{");
+    ends[i] = tokens[i].Is(";") ? i : ends[opens ? std::min(closing[i] + 1, tokens.size()) : i + 1];
   }
-  return end;
+  return ends;
 }
 
-bool IsAddition(const std::vector<CppToken>& tokens, size_t name) {
+bool IsAddition(const std::vector<CppToken>& tokens, const std::vector<size_t>& closing, size_t name) {
   if (tokens[name + 1].Is("+=")) return true;
-  if (tokens[name + 1].Is("+") && tokens[name + 2].Is("=")) return true;
   // sum = sum + x, sum = fmaf(a, b, sum)
   if (!tokens[name + 1].Is("=")) return false;
   const std::string_view next = tokens[name + 2].text;
   if (next == tokens[name].text) return tokens[name + 3].Is("+");
   if (next != "fmaf" && next != "__fmaf_rn" && next != "__fadd_rn") return false;
-  const size_t close = ClosingBracket(tokens, name + 3);
+  const size_t close = closing[name + 3];
   return close < tokens.size() && tokens[close - 1].Is(tokens[name].text);
 }
 
 // The first float that is declared before a loop and added to in it.
 Sum FloatSum(const std::string& source) {
   const std::vector<CppToken> tokens = CppTokens(source);
-  std::map<std::string_view, size_t> floats;  // where each was declared last
-  std::vector<std::pair<size_t, size_t>> loops;
+  const std::vector<size_t> closing = ClosingBrackets(tokens), ends = EndsOfStatements(tokens, closing);
+  std::map<std::string_view, size_t> floats;     // where each was declared last
+  std::vector<std::pair<size_t, size_t>> loops;  // those around: their first and last tokens
   bool declares = false;
-  for (size_t i = 0; i + 4 < tokens.size(); ++i) {
-    if (tokens[i].Is("for") || tokens[i].Is("while")) {
-      if (tokens[i + 1].Is("(")) loops.emplace_back(i, EndOfLoop(tokens, i + 1));
+  for (size_t i = 1; i + 4 < tokens.size(); ++i) {
+    while (!loops.empty() && loops.back().second <= i) loops.pop_back();
+    if ((tokens[i].Is("for") || tokens[i].Is("while")) && tokens[i + 1].Is("(")) {
+      const size_t body = std::min(closing[i + 1] + 1, tokens.size());
+      const bool braces = body < tokens.size() && tokens[body].Is("{");
+      loops.emplace_back(i, braces ? closing[body] : ends[body]);
     }
     if (tokens[i].Is(";") || tokens[i].Is(")") || tokens[i].Is("{")) declares = false;
     if (tokens[i].Is("float")) declares = true;
@@ -62,11 +63,8 @@ Sum FloatSum(const std::string& source) {
       continue;
     }
     const auto declared = floats.find(tokens[i].text);
-    if (declared == floats.end() || !IsAddition(tokens, i)) continue;
-    const bool repeated = std::any_of(loops.begin(), loops.end(), [&](const auto& loop) {
-      return declared->second < loop.first && loop.first < i && i < loop.second;
-    });
-    if (repeated) return {tokens[i].text, tokens[i].line};
+    if (declared == floats.end() || loops.empty() || !IsAddition(tokens, closing, i)) continue;
+    if (declared->second < loops.back().first) return {tokens[i].text, tokens[i].line};
   }
   return {};
 }
@@ -96,8 +94,8 @@ std::string RoundingOfReference(const v1::Bundle& bundle) {
       if (own <= tolerance.relative()) continue;
       return absl::StrFormat(
           "line %d of %s adds up `%s` in float: at %s, where sums may have %.0f values, its own rounding may be %.2g "
-          "of "
-          "the result, and the relative tolerance of %s is %g. A kernel that adds in another order, and is more exact, "
+          "of the result, and the relative tolerance of %s is %g. A kernel that adds in another order, and is more "
+          "exact, "
           "would be rejected: make it a double",
           sum.line, path, sum.name, size.name(), terms, own, output.name(), tolerance.relative());
     }

@@ -12,7 +12,8 @@ namespace pawl {
 // "the variable STREAMINGX appears nowhere ...; did you mean STREAMING?": variables that neither code nor launches use.
 std::vector<std::string> UnusedVariables(const v1::Bundle& bundle);
 
-// Warnings about macros of variables that the source defines again without asking: the variable changes nothing.
+// Warnings about macros of variables that the source uses behind a #define of its own, which takes effect whatever the
+// variable says: outside of every #if but an include guard.
 std::vector<std::string> RedefinedVariables(const v1::Bundle& bundle);
 
 // Launches whose kernel calls grid.sync() and that are not cooperative.

@@ -13,6 +13,10 @@
 
 namespace pawl {
 
+// What the #error of a source says that `pawl import` wrote: it has recordings in place of code.
+inline constexpr char kImportedCode[] =
+    "this bundle was imported: it has no device code, and only --device replay can run it";
+
 // One JSON object a line: the header, then a variant each. Recordings are gzip-compressed; a journal is not.
 struct Recording {
   v1::RecordingHeader header;

@@ -10,7 +10,8 @@ namespace {
 
 using Kind = CppExpression::Kind;
 
-constexpr int kMaxCallers = 4;  // of callers of callers
+constexpr int kMaxCallers = 4;          // of callers of callers
+constexpr size_t kMaxOtherNumbers = 5;  // of one parameter
 
 }  // namespace
 
@@ -59,12 +60,14 @@ std::map<std::string, int64_t> Callers::Numbers(const SourceFunction& host, int 
 
 std::map<std::string, std::vector<int64_t>> Callers::OtherNumbers(const SourceFunction& host) const {
   std::map<std::string, std::vector<int64_t>> found;
+  const HostCall* first = CallOf(host);
   for (const HostCall& call : calls_) {
-    if (call.callee != &host || &call == CallOf(host)) continue;
+    if (call.callee != &host || &call == first) continue;
     for (size_t i = 0; i < host.parameters.size() && i < call.arguments.size(); ++i) {
       if (host.parameters[i].type.pointers > 0) continue;
-      const std::optional<int64_t> number = LikelyValue(Resolved(call.arguments[i], call.values), constants_);
       std::vector<int64_t>& numbers = found[host.parameters[i].name];
+      if (numbers.size() == kMaxOtherNumbers) continue;
+      const std::optional<int64_t> number = LikelyValue(Resolved(call.arguments[i], call.values), constants_);
       if (number && std::find(numbers.begin(), numbers.end(), *number) == numbers.end()) numbers.push_back(*number);
     }
   }

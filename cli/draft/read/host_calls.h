@@ -28,7 +28,8 @@ class Callers {
   std::map<std::string, std::string> Templates(const SourceFunction& host, int depth = 0) const;
   // Whole numbers, by the host's parameters.
   std::map<std::string, int64_t> Numbers(const SourceFunction& host, int depth = 0) const;
-  // What the calls behind the first pass as whole numbers, by the host's parameters; each number once.
+  // What the calls behind the first pass as whole numbers, by the host's parameters; each number once, of many
+  // the first.
   std::map<std::string, std::vector<int64_t>> OtherNumbers(const SourceFunction& host) const;
   // Numbers as they are written: 0.5 of scale(x, 0.5).
   std::map<std::string, std::string> Reals(const SourceFunction& host) const;

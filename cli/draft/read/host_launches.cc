@@ -1,6 +1,7 @@
 #include "cli/draft/read/host_launches.h"
 
 #include <algorithm>
+#include <functional>
 #include <set>
 
 #include "absl/strings/match.h"
@@ -375,6 +376,9 @@ class HostReader {
     HostLaunch launch;
     launch.host = &host_;
     launch.values = values_;
+    for (const SourceParameter& parameter : host_.parameters) {
+      if (parameter.type.pointers > 0) launch.values.try_emplace(parameter.name, HostValue{{}, false, "", true});
+    }
     launch.conditions = conditions_;
     launch.cases = cases_;
     launch.dispatch = dispatch_;
@@ -542,29 +546,48 @@ class HostReader {
     for (size_t i = range.first; i < range.second; ++i) {
       if (tokens_[i].IsWord()) name = tokens_[i].text;
     }
-    for (size_t i = host_.body; i + 4 < tokens_.size() && tokens_[i].line <= launch.line; ++i) {
-      if (!tokens_[i].Is(name) || !tokens_[i + 1].Is(".") || !tokens_[i + 3].Is("=")) continue;
-      size_t end = i + 4;
-      while (end < tokens_.size() && !tokens_[end].Is(";")) ++end;
-      const std::optional<CppExpression> value = ParseCppExpression(tokens_, i + 4, end);
-      if (!value) continue;
-      if (tokens_[i + 2].Is("gridDim")) launch.grid = Extents(*value);
-      if (tokens_[i + 2].Is("blockDim")) launch.block = Extents(*value);
-      if (tokens_[i + 2].Is("dynamicSmemBytes")) launch.shared = *value;
-    }
     // attribute[0].val.clusterDim.x = 2;
-    for (size_t i = host_.body; i + 4 < tokens_.size() && tokens_[i].line <= launch.line; ++i) {
-      if (!tokens_[i].Is("clusterDim") || !tokens_[i + 1].Is(".") || !tokens_[i + 3].Is("=")) continue;
-      size_t end = i + 4;
-      while (end < tokens_.size() && !tokens_[end].Is(";")) ++end;
-      const size_t axis = std::string_view("xyz").find(tokens_[i + 2].text);
-      std::optional<CppExpression> value = ParseCppExpression(tokens_, i + 4, end);
-      if (!value || axis == std::string_view::npos) continue;
+    const auto dim = [&](size_t at, const CppExpression& value) {
+      if (tokens_[at].Is("clusterDim")) launch.cluster = Extents(value);
+      const size_t axis = std::string_view("xyz").find(tokens_[at].text);
+      if (axis == std::string_view::npos || !tokens_[at - 2].Is("clusterDim")) return;
       CppExpression one;
       one.kind = Kind::kNumber;
       one.text = "1";
       if (launch.cluster.size() <= axis) launch.cluster.resize(axis + 1, one);
-      launch.cluster[axis] = *std::move(value);
+      launch.cluster[axis] = value;
+    };
+    std::string attributes;  // config.attrs = attributes
+    Fields("cudaLaunchConfig_t", name, range.first, [&](size_t at, const CppExpression& value) {
+      const std::string_view field = tokens_[at].text;
+      if (field == "gridDim") launch.grid = Extents(value);
+      if (field == "blockDim") launch.block = Extents(value);
+      if (field == "dynamicSmemBytes") launch.shared = value;
+      if (field == "attrs") attributes = HostTensor(value, {});
+      dim(at, value);  // config.attrs[0].val.clusterDim.x = 2;
+    });
+    if (!attributes.empty()) Fields("cudaLaunchAttribute", attributes, range.first, dim);
+  }
+
+  // What the host gives the fields of a variable between its last declaration and the token `end`: NAME.field = value
+  // and NAME[0].val.clusterDim.x = value, with the token of the field.
+  void Fields(std::string_view type, const std::string& name, size_t end,
+              const std::function<void(size_t, const CppExpression&)>& visit) const {
+    size_t from = host_.body;
+    for (size_t i = host_.body; i + 1 < end; ++i) {
+      if (tokens_[i].Is(type) && tokens_[i + 1].Is(name)) from = i + 2;
+    }
+    for (size_t i = from; i + 3 < end; ++i) {
+      const bool begins = tokens_[i - 1].Is(";") || tokens_[i - 1].Is("{") || tokens_[i - 1].Is("}") ||
+                          tokens_[i - 1].Is(")") || tokens_[i - 1].Is("else");
+      if (!tokens_[i].Is(name) || !begins) continue;
+      size_t equals = i + 1;
+      while (equals < end && !tokens_[equals].Is("=") && !tokens_[equals].Is(";")) ++equals;
+      size_t close = equals;
+      while (close < end && !tokens_[close].Is(";")) ++close;
+      if (equals < i + 3 || close == equals || !tokens_[equals - 2].Is(".")) continue;
+      const std::optional<CppExpression> value = ParseCppExpression(tokens_, equals + 1, close);
+      if (value) visit(equals - 1, *value);
     }
   }
 
@@ -602,11 +625,20 @@ std::vector<HostLaunch> FindLaunches(const SourceModel& model) {
     if (!function.kernel && !function.device) HostReader(model, function, launches, calls).Run();
   }
   const Callers callers(model, calls);
+  std::map<const SourceFunction*, const HostLaunch*> known;
   for (HostLaunch& launch : launches) {
-    launch.host_templates = callers.Templates(*launch.host);
-    launch.host_numbers = callers.Numbers(*launch.host);
-    launch.other_numbers = callers.OtherNumbers(*launch.host);
-    launch.host_reals = callers.Reals(*launch.host);
+    const auto [first, added] = known.emplace(launch.host, &launch);
+    if (added) {
+      launch.host_templates = callers.Templates(*launch.host);
+      launch.host_numbers = callers.Numbers(*launch.host);
+      launch.other_numbers = callers.OtherNumbers(*launch.host);
+      launch.host_reals = callers.Reals(*launch.host);
+    } else {
+      launch.host_templates = first->second->host_templates;
+      launch.host_numbers = first->second->host_numbers;
+      launch.other_numbers = first->second->other_numbers;
+      launch.host_reals = first->second->host_reals;
+    }
   }
   return launches;
 }

@@ -69,6 +69,15 @@ CppExpression Resolved(const CppExpression& expression, const HostValues& values
 // A number that an expression is, or is unless the user says otherwise: 1024 of argc > 1 ? atoi(argv[1]) : 1024.
 std::optional<int64_t> LikelyValue(const CppExpression& expression, const std::map<std::string, int64_t>& names);
 
+// Where a pointer that the host passes points to, as far as its text tells. float* b = a + n; has the tensor b, the
+// root a and the offset n.
+struct HostAddress {
+  std::string tensor;  // the variable whose memory it is, see HostTensor
+  std::string root;    // the variable that was allocated; empty: not known
+  std::string offset;  // what is added to it, as text
+};
+HostAddress AddressOf(const CppExpression& argument, const HostValues& values);
+
 // The variable whose memory a pointer argument is: x of x.data_ptr<float>(), d_x, (float*)d_x.data(). Empty: none.
 std::string HostTensor(const CppExpression& argument, const HostValues& values);
 

@@ -1,7 +1,9 @@
-// Resolved, LikelyValue and HostTensor, declared in host_launches.h: what the host's variables stand for.
+// Resolved, LikelyValue, AddressOf and HostTensor, declared in host_launches.h: what the host's variables stand for.
+#include <algorithm>
 #include <set>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "cli/draft/read/constants.h"
 #include "cli/draft/read/host_launches.h"
 
@@ -11,6 +13,8 @@ namespace {
 using Kind = CppExpression::Kind;
 
 constexpr int kMaxSteps = 24;  // from a variable to the variable that it was made of
+
+bool IsZero(const CppExpression& e) { return e.kind == Kind::kNumber && e.text == "0"; }
 
 CppExpression ResolvedWithin(const CppExpression& e, const HostValues& values, const std::map<std::string, bool>& kept,
                              int steps) {
@@ -89,38 +93,89 @@ std::optional<int64_t> LikelyValue(const CppExpression& e, const std::map<std::s
   return otherwise ? otherwise : LikelyValue(e.parts[1], names);
 }
 
-std::string HostTensor(const CppExpression& argument, const HostValues& values) {
+namespace {
+
+// Whether an operand of p + n is the pointer.
+bool IsPointer(const CppExpression& e, const HostValues& values, int steps = 0) {
+  if (steps > kMaxSteps) return false;
+  if (e.kind == Kind::kName) {
+    const auto found = values.find(e.text);
+    return found != values.end() && (found->second.pointer || (found->second.parts.size() == 1 &&
+                                                               IsPointer(found->second.parts[0], values, steps + 1)));
+  }
+  if (e.kind == Kind::kCast && absl::StrContains(e.text, "*")) return true;
+  if (e.kind == Kind::kPrefix && e.text == "&") return true;
+  if (e.kind == Kind::kCall) {
+    const std::string& name = e.parts[0].text;
+    return absl::StrContains(name, "data_ptr") || absl::EndsWith(name, "data") ||
+           absl::StrContains(name, "pointer_cast");
+  }
+  if (e.kind != Kind::kCast && (e.kind != Kind::kBinary || (e.text != "+" && e.text != "-"))) return false;
+  return std::any_of(e.parts.begin(), e.parts.end(),
+                     [&](const CppExpression& part) { return IsPointer(part, values, steps + 1); });
+}
+
+}  // namespace
+
+HostAddress AddressOf(const CppExpression& argument, const HostValues& values) {
+  HostAddress address;
   CppExpression e = argument;
+  bool element = false;  // of an array: which memory it is has no name
+  const auto ends = [&](const std::string& tensor, const std::string& root) {
+    if (address.tensor.empty() && !element) address.tensor = tensor;
+    address.root = root;
+    return address;
+  };
   for (int step = 0; step < kMaxSteps; ++step) {
-    if (e.kind == Kind::kCast || (e.kind == Kind::kPrefix && e.text == "&")) {
+    if (e.kind == Kind::kPrefix && e.text == "&" && e.parts[0].kind == Kind::kSubscript) {
+      const CppExpression& at = e.parts[0];
+      if (!IsZero(at.parts[1])) absl::StrAppend(&address.offset, " + ", CppText(at.parts[1]));
+      element = address.tensor.empty();
+      e = CppExpression(at.parts[0]);
+    } else if (e.kind == Kind::kCast || (e.kind == Kind::kPrefix && e.text == "&")) {
       e = CppExpression(e.parts[0]);
     } else if (e.kind == Kind::kCall && e.parts[0].kind == Kind::kMember) {
-      e = CppExpression(e.parts[0].parts[0]);  // x.data_ptr<float>(), x.value().data_ptr()
+      // x.data_ptr<float>(), x.value().data_ptr(); x.slice(0, 1) is another place.
+      if (e.parts.size() > 1) {
+        address.offset = absl::StrCat(CppText(e).substr(CppText(e.parts[0].parts[0]).size()), address.offset);
+      }
+      e = CppExpression(e.parts[0].parts[0]);
     } else if (e.kind == Kind::kCall && e.parts.size() == 2) {
       e = CppExpression(e.parts[1]);  // thrust::raw_pointer_cast(x.data())
     } else if (e.kind == Kind::kBinary) {
-      e = CppExpression(e.parts[0]);
+      const bool swapped = e.text == "+" && !IsPointer(e.parts[0], values) &&
+                           (e.parts[0].kind == Kind::kNumber || IsPointer(e.parts[1], values));
+      absl::StrAppend(&address.offset, " ", e.text, " ", CppText(e.parts[swapped ? 0 : 1]));
+      e = CppExpression(e.parts[swapped ? 1 : 0]);
     } else if (e.kind == Kind::kConditional) {
+      absl::StrAppend(&address.offset, " of ", CppText(e));
       e = CppExpression(e.parts[1]);
     } else if (e.kind == Kind::kName) {
       const auto found = values.find(e.text);
-      if (found == values.end() || found->second.parts.size() != 1) return e.text;
-      if (found->second.pointer && found->second.parts[0].kind == Kind::kName) return found->second.parts[0].text;
-      const std::string text = CppText(found->second.parts[0]);
-      if (!absl::StrContains(text, "data_ptr") && !absl::StrContains(text, ".data()") &&
-          found->second.parts[0].kind != Kind::kCast) {
-        return e.text;
-      }
-      e = CppExpression(found->second.parts[0]);
+      if (found == values.end() || found->second.parts.size() != 1) return ends(e.text, e.text);
+      const CppExpression& value = found->second.parts[0];
+      if (found->second.pointer && value.kind == Kind::kName) return ends(value.text, value.text);
+      const std::string text = CppText(value);
+      const bool same = absl::StrContains(text, "data_ptr") || absl::StrContains(text, ".data()") ||
+                        absl::StrContains(text, "pointer_cast") || value.kind == Kind::kCast;
+      // float* b = a + n; is a variable of its own in the memory of a.
+      const bool moved = value.kind == Kind::kBinary || (value.kind == Kind::kPrefix && value.text == "&");
+      if (!same && !(moved && IsPointer(value, values))) return ends(e.text, e.text);
+      if (!same && address.tensor.empty() && !element) address.tensor = e.text;
+      e = CppExpression(value);
     } else if (e.kind == Kind::kMember) {
       const auto field = values.find(CppText(e));
-      if (field == values.end() || field->second.parts.size() != 1) return e.text;  // params.x
+      if (field == values.end() || field->second.parts.size() != 1) return ends(e.text, CppText(e));  // params.x
       e = CppExpression(field->second.parts[0]);
     } else {
-      return "";
+      break;
     }
   }
-  return "";
+  return {address.tensor, "", ""};
+}
+
+std::string HostTensor(const CppExpression& argument, const HostValues& values) {
+  return AddressOf(argument, values).tensor;
 }
 
 }  // namespace pawl

@@ -111,7 +111,7 @@ class BodyReader {
       for (const CppDeclarator& declarator : statement.declared) Declare(declarator);
       return;
     }
-    if (statement.kind == StatementKind::kExpression && IsGivenAnew(statement)) return;
+    if (statement.kind == StatementKind::kExpression && IsReassigned(statement)) return;
     scopes_.emplace_back();
     if (statement.kind == StatementKind::kFor) {
       if (!statement.body.empty()) {
@@ -139,7 +139,7 @@ class BodyReader {
   }
 
   // x = blockIdx.y * TILE + threadIdx.x; after `if (x < width)`: from here on it is another number with other bounds.
-  bool IsGivenAnew(const CppStatement& statement) {
+  bool IsReassigned(const CppStatement& statement) {
     if (scopes_.size() != 1 || statement.expressions.size() != 1) return false;
     const CppExpression& e = statement.expressions[0];
     if (e.kind != Kind::kAssign || e.text != "=" || e.parts[0].kind != Kind::kName) return false;
@@ -510,7 +510,6 @@ class BodyReader {
     const auto made = body_.definitions.find(object);
     const std::string text = made == body_.definitions.end() ? object : CppText(made->second);
     if (absl::StrContains(text, "this_grid")) body_.grid_sync = true;
-    if (absl::StrContains(text, "this_cluster")) body_.uses_cluster = true;
   }
 
   const SourceFunction* FindDevice(const std::string& name) const {

@@ -31,7 +31,6 @@ struct KernelBody {
   std::set<std::string> words;       // all names of the body and of the device functions that it calls
   std::vector<std::string> numbers;  // that stand in it
   bool grid_sync = false;
-  bool uses_cluster = false;
 };
 
 KernelBody ReadKernelBody(const SourceModel& model, const SourceFunction& kernel);

@@ -69,11 +69,15 @@ TEST(ExpressionTest, RefusesWhatIsNoExpression) {
   EXPECT_THAT(Complaint("S = 4", {{"S", 1}}), HasSubstr("write =="));
   EXPECT_THAT(Complaint("\"text\""), HasSubstr("unexpected"));
   EXPECT_THAT(Complaint("caca(1)"), HasSubstr("unknown function caca"));
-  EXPECT_THAT(Complaint("1 \xc3\xa9"), HasSubstr("unexpected '\xc3\xa9' behind \"1 \"; names and operators are ASCII"));
-  EXPECT_THAT(Complaint("n \u00d7 2"), HasSubstr("unexpected '\u00d7' behind \"n \"; write *"));
+  EXPECT_THAT(Complaint("1 \xc3\xa9"),
+              HasSubstr("unexpected '\xc3\xa9' at position 3 of \"1 \xc3\xa9\"; names and operators are ASCII"));
+  EXPECT_THAT(Complaint("\u00d7 2"), HasSubstr("unexpected '\u00d7' at position 1 of \"\u00d7 2\"; write *"));
+  EXPECT_THAT(Complaint("n \u00d7 2"), HasSubstr("unexpected '\u00d7' at position 3"));
   EXPECT_THAT(Complaint("n\u2264 2"), HasSubstr("write <="));
+  EXPECT_THAT(Complaint("\u00d7\xff"), HasSubstr("of \"\u00d7?\"")) << "messages are UTF-8";
   EXPECT_THAT(Complaint("1\xff"), HasSubstr("unexpected byte 0xff at position 2"));
   EXPECT_THAT(Complaint("1\xc3"), HasSubstr("unexpected byte 0xc3"));
+  EXPECT_THAT(Complaint("1\xed\xa0\x80"), HasSubstr("unexpected byte 0xed")) << "half a surrogate";
   EXPECT_THAT(Complaint(std::string("1\0+1", 4)), HasSubstr("unexpected character"));
   EXPECT_THAT(Complaint(std::string(100000, '(')), HasSubstr("100000 characters"));
 }

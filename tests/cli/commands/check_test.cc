@@ -11,6 +11,7 @@
 #include <sstream>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "pawl/v1/check.pb.h"
 #include "tests/kernels/bundle_folder.h"
 #include "tests/kernels/contract_alone.h"
@@ -79,6 +80,20 @@ TEST(PawlTest, CompilesTheReferenceOfAContractAlone) {
   EXPECT_FALSE(bad.ok());
   ASSERT_EQ(bad.problems_size(), 1);
   EXPECT_THAT(bad.problems(0).message(), HasSubstr("reference.cu"));
+}
+
+TEST(CheckTest, WarnsOfAContractWhoseReferenceRounds) {
+  const BundleFolder folder;
+  const std::string toml =
+      absl::StrReplaceAll(kContractToml, {{"shape = [\"N\"]\nrole  = \"output\"", "shape = [1]\nrole  = \"output\""},
+                                          {"relative = 0.001", "relative = 0.000001"}});
+  ASSERT_NE(toml, kContractToml);
+  folder.Write("kernel.toml", toml);
+  folder.Write("reference.cu",
+               "extern \"C\" __global__ void scale_rows_reference(const float* in, float* out) {\n  float sum = 0;\n"
+               "  for (int i = 0; i < 64; ++i) sum += in[i];\n  out[0] = sum;\n}\n");
+  EXPECT_THAT(Pawl("check --no-build " + folder.path().string()).err,
+              HasSubstr("line 3 of reference.cu adds up `sum` in float"));
 }
 
 TEST(PawlTest, AnswersWrongUsageWithTwo) {
@@ -244,6 +259,20 @@ TEST(CheckTest, NamesASymbolOfAnotherSizeAndAConstantThatNothingFills) {
   outcome = Pawl("check --gpu h200 " + folder.path().string());
   EXPECT_EQ(outcome.exit_code, 0) << outcome.out;
   EXPECT_THAT(outcome.err, HasSubstr("the __constant__ variable more holds zeros"));
+}
+
+TEST(CheckTest, SaysThatNothingCanBeMeasuredWithoutCodeAndRecordings) {
+  const BundleFolder folder;
+  folder.Write("scale_rows.cu", "#error \"no code\"\n");
+  const Outcome check = Pawl("check --json --gpu h200 " + folder.path().string());
+  EXPECT_EQ(check.exit_code, 1) << check.err;
+  const v1::CheckReport report = Report(check.out);
+  EXPECT_FALSE(report.ok());
+  ASSERT_EQ(report.gpus_size(), 1);
+  EXPECT_FALSE(report.gpus(0).can_run());
+  EXPECT_THAT(check.err, HasSubstr("it has no code but #error, and there is no recording of this bundle: nothing can "
+                                   "be measured"));
+  EXPECT_THAT(check.err, HasSubstr("warning: scale_rows.cu is not compiled: no code"));
 }
 
 TEST(CheckTest, SaysWhatIsNoBundleAndNoGpu) {

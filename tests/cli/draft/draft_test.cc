@@ -365,7 +365,115 @@ TEST_F(ConsistentDraftTest, AGridOfSeveralItemsAThreadFollowsItsBlock) {
   EXPECT_THAT(Taken("__global__ void k(float* x, int n) {\n  int i = blockIdx.x * blockDim.x * 4 + threadIdx.x;\n"
                     "  for (int v = 0; v < 4; ++v, i += blockDim.x) if (i < n) x[i] = 1;\n}\n"
                     "void run(float* x, int n) { k<<<(n + 1023) / 1024, 256>>>(x, n); }\n"),
-              HasSubstr("grid = [\"ceil_div(n, BLOCK * 4)\"]"));
+              AllOf(HasSubstr("grid = [\"ceil_div(n, BLOCK * 4)\"]"),
+                    HasSubstr("# TODO: geometry: 1024 is taken for BLOCK * 4")));
+}
+
+constexpr char kStride[] =
+    "__global__ void k(float* x, int n) {\n"
+    "  for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) x[i] = 1;\n}\n";
+
+TEST_F(ConsistentDraftTest, ACapOfTheGridIsNotMadeOfTheBlock) {
+  EXPECT_THAT(Taken(absl::StrCat(kStride, "void run(float* x, int n) {\n  int blocks = min((n + 255) / 256, 1024);\n",
+                                 "  k<<<blocks, 256>>>(x, n);\n}\n")),
+              HasSubstr("grid = [\"min(ceil_div(n, BLOCK), 1024)\"]"));
+  EXPECT_THAT(Taken("template <int BLOCK_M>\n__global__ void k(const float* x, float* y, int n) {\n"
+                    "  int i = blockIdx.x * BLOCK_M + threadIdx.x;\n  if (i < n) y[i] = x[i];\n}\n"
+                    "void run(const float* x, float* y, int n) { k<64><<<min((n + 63) / 64, 64), 64>>>(x, y, n); }\n"),
+              HasSubstr("grid = [\"min(ceil_div(n, TUNE_BLOCK_M), 64)\"]"));
+}
+
+TEST_F(ConsistentDraftTest, ATileThatTheKernelHasAsANumberDoesNotFollowTheBlock) {
+  const auto of = [&](const std::string& constant, const std::string& tile) {
+    return Taken(absl::StrCat(constant, "__global__ void k(float* x, int n) {\n  int base = blockIdx.x * ", tile,
+                              ";\n  for (int j = threadIdx.x; j < ", tile,
+                              "; j += blockDim.x) if (base + j < n) x[base + j] = 1;\n}\n"
+                              "void run(float* x, int n) { k<<<(n + 1023) / 1024, 256>>>(x, n); }\n"));
+  };
+  EXPECT_THAT(of("", "1024"), AllOf(HasSubstr("grid = [\"ceil_div(n, 1024)\"]"), HasSubstr("block = [\"BLOCK\"]"),
+                                    HasSubstr("# TODO: grid: BLOCK is varied and `1024` does not follow it")));
+  EXPECT_THAT(of("constexpr int kSpan = 1024;\n", "kSpan"), HasSubstr("grid = [\"ceil_div(n, 1024)\"]"));
+  const std::string own = Taken(
+      "constexpr int kSpan = 256;\n__global__ void k(float* x, int n) {\n"
+      "  int i = blockIdx.x * kSpan + threadIdx.x;\n  if (i < n && blockDim.x > 1) x[i] = 1;\n}\n"
+      "void run(float* x, int n) { k<<<(n + 255) / 256, 256>>>(x, n); }\n");
+  EXPECT_THAT(own, AllOf(HasSubstr("grid = [\"ceil_div(n, 256)\"]"), HasSubstr("block = [\"256\"]")));
+}
+
+TEST_F(ConsistentDraftTest, ABlockOnWhichANumberOfTheGridMayDependIsNotVaried) {
+  EXPECT_THAT(Taken("__global__ void k(float* x, int rows) {\n"
+                    "  int row = blockIdx.x * (blockDim.x / warpSize) + threadIdx.x / warpSize;\n"
+                    "  if (row < rows) x[row] = 1;\n}\n"
+                    "void run(float* x, int rows) { k<<<(rows + 7) / 8, 256>>>(x, rows); }\n"),
+              AllOf(HasSubstr("grid = [\"ceil_div(rows, 8)\"]"), HasSubstr("block = [\"256\"]")));
+}
+
+TEST_F(ConsistentDraftTest, SharedMemoryOfAnotherCountDoesNotFollowTheBlock) {
+  const std::string kernel =
+      "__global__ void k(float* x, int n) {\n  extern __shared__ float s[];\n"
+      "  int i = blockIdx.x * blockDim.x + threadIdx.x;\n  if (i < n) x[i] = s[0];\n}\n";
+  const auto launched = [&](const std::string& before, const std::string& block, const std::string& bytes) {
+    return Taken(absl::StrCat(kernel, "void run(float* x, int n) {\n", before, "  k<<<(n + 127) / 128, ", block, ", ",
+                              bytes, ">>>(x, n);\n}\n"));
+  };
+  EXPECT_THAT(launched("  const int heads = 128;\n", "128", "heads * sizeof(float)"),
+              AllOf(HasSubstr("shared = \"512\""), HasSubstr("# TODO: shared: BLOCK is varied")));
+  EXPECT_THAT(launched("  int count = 128;\n", "count", "count * sizeof(float)"), HasSubstr("shared = \"BLOCK * 4\""));
+  EXPECT_THAT(launched("  size_t bytes = 128 * sizeof(float);\n", "128", "bytes"), HasSubstr("shared = \"BLOCK * 4\""));
+  EXPECT_THAT(launched("  dim3 block(128), tile(128, 2);\n", "block", "block.x * sizeof(float)"),
+              HasSubstr("shared = \"BLOCK * 4\""));
+  EXPECT_THAT(launched("  dim3 block(128), tile(128, 2);\n", "block", "tile.x * sizeof(float)"),
+              AllOf(HasSubstr("shared = \"512\""), HasSubstr("# TODO: shared: BLOCK is varied")));
+  EXPECT_THAT(launched("", "128", "4096"),
+              AllOf(HasSubstr("shared = \"4096\""), HasSubstr("# TODO: shared: BLOCK is varied")));
+}
+
+TEST_F(ConsistentDraftTest, NumbersBesideABlockThatIsAVariableAreTold) {
+  const std::string toml = Taken(
+      "constexpr int kThreads = 128;\n__global__ void k(float* x, int n) {\n  __shared__ float s[kThreads];\n"
+      "  int i = blockIdx.x * kThreads + threadIdx.x;\n  if (i < n) x[i] = s[0];\n}\n"
+      "void run(float* x, int n) { k<<<(n + 127) / 128, kThreads, 512>>>(x, n); }\n");
+  EXPECT_THAT(toml, AllOf(HasSubstr("block = [\"kThreads\"]"),
+                          HasSubstr("# TODO: grid: kThreads is varied and `128` does not follow it"),
+                          HasSubstr("# TODO: shared: kThreads is varied and `512` does not follow it")));
+}
+
+TEST_F(ConsistentDraftTest, ABlockIsNoProductOfTiles) {
+  const std::string toml = Taken(
+      "template <int BM, int BN, int TM, int TN>\n__global__ void k(float* c, int m, int n) {\n"
+      "  int i = blockIdx.y * BM + threadIdx.x / (BN / TN) * TM, j = blockIdx.x * BN + threadIdx.x % (BN / TN) * TN;\n"
+      "  if (i < m && j < n) c[i * n + j] = 1;\n}\n"
+      "void run(float* c, int m, int n) {\n"
+      "  k<64, 128, 4, 8><<<dim3((n + 127) / 128, (m + 63) / 64), 256>>>(c, m, n);\n}\n");
+  EXPECT_THAT(toml, AllOf(HasSubstr("block = [\"256\"]"), HasSubstr("entry = \"k<64, 128, 4, 8>\""),
+                          HasSubstr("grid = [\"ceil_div(n, 128)\", \"ceil_div(m, 64)\"]"),
+                          Not(HasSubstr("taken for the template argument"))));
+}
+
+TEST_F(ConsistentDraftTest, AProductHasATemplateArgumentOnce) {
+  const std::string toml = Taken(
+      "template <int NUM_WARPS>\n__global__ void k(const float* x, float* y, int n) {\n"
+      "  for (int j = 0; j < 8; ++j) {\n    int i = (blockIdx.x * 8 + j) * NUM_WARPS * 32 + threadIdx.x;\n"
+      "    if (i < n) y[i] = x[i];\n  }\n}\n"
+      "void run(const float* x, float* y, int n) { k<8><<<(n + 2047) / 2048, 256>>>(x, y, n); }\n");
+  EXPECT_THAT(toml, AllOf(HasSubstr("grid = [\"ceil_div(n, TUNE_NUM_WARPS * 32 * 8)\"]"),
+                          HasSubstr("block = [\"TUNE_NUM_WARPS * 32\"]"),
+                          HasSubstr("# TODO: geometry: 2048 is taken for TUNE_NUM_WARPS * 32 * 8")));
+  const std::string twice = Taken(
+      "template <int C, int D, int TILE_A, int TILE_B>\n__global__ void k(float* x, int n) {\n"
+      "  int i = blockIdx.x * blockDim.x + threadIdx.x;\n  if (i < n) x[i] += C + D + TILE_A + TILE_B;\n}\n"
+      "void run(float* x, int n) { k<2, 2, 64, 64><<<(n + 127) / 128, 32>>>(x, n); }\n");
+  EXPECT_THAT(twice, AllOf(HasSubstr("entry = \"k<2, 2, 64, 64>\""), HasSubstr("grid = [\"ceil_div(n, 128)\"]"),
+                           HasSubstr("block = [\"32\"]")));
+}
+
+TEST_F(ConsistentDraftTest, NumbersBeyondAnyBlockAreNoProducts) {
+  EXPECT_THAT(
+      TomlOf("template <long WARPS, long TILE>\n__global__ void k(float* x, int n) { if (threadIdx.x < n) x[0] = WARPS "
+             "+ TILE; }\n"
+             "void run(float* x, int n) { k<9223372036854775807, 4611686018427387904><<<(n + 1) / "
+             "9223372036854775807, 256>>>(x, n); }\n"),
+      HasSubstr("entry = \"k<9223372036854775807, 4611686018427387904>\""));
 }
 
 TEST_F(ConsistentDraftTest, ABufferThatIsPassedTwiceIsOneTensor) {
@@ -388,6 +496,36 @@ TEST_F(ConsistentDraftTest, PointersIntoOneBufferAreToldWithTheirLine) {
                         "of their own, and an argument has no offset"));
 }
 
+TEST_F(ConsistentDraftTest, OneMemoryOfATensorObjectIsOneTensorOrHasATodo) {
+  const auto passed = [&](const std::string& a, const std::string& b) {
+    return Taken(
+        absl::StrCat("#include <torch/extension.h>\n__global__ void k(const float* in, float* out, int n) {\n"
+                     "  int i = blockIdx.x * blockDim.x + threadIdx.x;\n  if (i < n) out[i] = in[i];\n}\n"
+                     "struct Params { float* x; };\n"
+                     "void run(torch::Tensor x, thrust::device_vector<float>& v, float* raw, Params params, int n) {\n"
+                     "  float* buf;\n  cudaMalloc(&buf, 2 * n * sizeof(float));\n  float* p = x.data_ptr<float>();\n"
+                     "  k<<<(n + 255) / 256, 256>>>(",
+                     a, ", ", b, ", n);\n}\n"));
+  };
+  const std::string vector = "thrust::raw_pointer_cast(v.data())";
+  for (const std::string& text : {std::string("x.data_ptr<float>()"), vector, std::string("params.x")}) {
+    EXPECT_THAT(passed(text, text), AllOf(HasSubstr("arguments = [\"in\", \"in\", \"n\"]"), Not(HasSubstr("memory:"))));
+  }
+  EXPECT_THAT(passed("&raw[0]", "raw"), HasSubstr("arguments = [\"in\", \"in\", \"n\"]"));
+  for (const auto& [a, b] :
+       std::vector<std::pair<std::string, std::string>>{{"x.data_ptr<float>()", "x.data_ptr<float>() + n"},
+                                                        {"p", "x.data_ptr<float>() + n"},
+                                                        {"x.slice(0, n).data_ptr<float>()", "x.data_ptr<float>()"},
+                                                        {"buf", "n + buf"},
+                                                        {"raw", "n + raw"},
+                                                        {"raw", "&raw[n]"},
+                                                        {vector, vector + " + n"},
+                                                        {"params.x", "params.x + n"}}) {
+    EXPECT_THAT(passed(a, b), AllOf(HasSubstr("arguments = [\"in\", \"out\", \"n\"]"), HasSubstr("# TODO: memory: ")))
+        << a << ", " << b;
+  }
+}
+
 TEST_F(ConsistentDraftTest, NumbersThatDisagreeAreToldBesideTheSize) {
   const std::string kernel =
       "__global__ void k(float* x, int n) {\n  int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
@@ -398,6 +536,44 @@ TEST_F(ConsistentDraftTest, NumbersThatDisagreeAreToldBesideTheSize) {
   EXPECT_THAT(Taken("#define N 1024\n#undef N\n#define N 2048\n" + kernel +
                     "void run(float* x) { int n = N; k<<<4, 256>>>(x, N); }\n"),
               HasSubstr("which is right?"));
+}
+
+TEST_F(ConsistentDraftTest, EachPlaceOfABufferIsOneTensor) {
+  const std::string toml = Taken(
+      "__global__ void k(const float* a, const float* b, float* c, int n) {\n"
+      "  int i = blockIdx.x * blockDim.x + threadIdx.x;\n  if (i < n) c[i] = a[i] + b[i];\n}\n"
+      "void run(float* x, int n) {\n  k<<<(n + 255) / 256, 256>>>(x, x + n, x + n, n);\n"
+      "  k<<<(n + 255) / 256, 256>>>(x + n, x + n, x, n);\n}\n",
+      "run");
+  EXPECT_THAT(toml, AllOf(HasSubstr("arguments = [\"x\", \"x_2\", \"x_2\", \"n\"]"),
+                          HasSubstr("arguments = [\"x_2\", \"x_2\", \"x\", \"n\"]"), HasSubstr("# TODO: memory: ")));
+}
+
+TEST_F(ConsistentDraftTest, LaunchesThatGetOtherPlacesOfOneBufferAreTold) {
+  EXPECT_THAT(Taken(absl::StrCat(kStride, "void run(float* x, int n) {\n  k<<<(n + 255) / 256, 256>>>(x, n);\n",
+                                 "  k<<<(n + 255) / 256, 256>>>(x + n, n);\n}\n"),
+                    "run"),
+              HasSubstr("# TODO: memory: lines 5 and 6 pass `x` and `x + n`, one allocation; here x is both"));
+}
+
+TEST_F(ConsistentDraftTest, OfManyCallersThreeNumbersAreTold) {
+  std::string calls;
+  for (int i = 1; i <= 2000; ++i) absl::StrAppend(&calls, "  run(x, ", 100 * i, ");\n");
+  EXPECT_THAT(Taken(absl::StrCat(kStride, "void run(float* x, int n) { k<<<(n + 255) / 256, 256>>>(x, n); }\n",
+                                 "int main() {\n  float* x;\n", calls, "}\n"),
+                    "run"),
+              HasSubstr("n = 100  # TODO: other callers pass 200, 300, 400, …: which is right?\n"));
+}
+
+TEST_F(ConsistentDraftTest, ANumberThatAnotherLaunchTellsIsNoGuess) {
+  const std::string kernel =
+      "(float* x, int n) { int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < n) x[i] = 1; }\n";
+  EXPECT_THAT(Taken(absl::StrCat("__global__ void a", kernel, "__global__ void b", kernel,
+                                 "void ha(float* x, int n) { a<<<(n + 255) / 256, 256>>>(x, n); }\n"
+                                 "void hb(float* x, int n) { b<<<(n + 255) / 256, 256>>>(x, n); }\n"
+                                 "int main() { float* x; hb(x, 4096); }\n"),
+                    "a,b"),
+              HasSubstr("n = 4096\n"));
 }
 
 TEST_F(ConsistentDraftTest, SizesAreThoseOfTheHostsStructsAndDims) {
@@ -455,6 +631,43 @@ TEST_F(ConsistentDraftTest, AClusterIsTheSourcesOwn) {
                     "  attribute[0].val.clusterDim.x = 8;\n  config.attrs = attribute;\n"
                     "  cudaLaunchKernelEx(&config, k, x, n);\n}\n"),
               HasSubstr("cluster = [\"8\"]"));
+}
+
+TEST_F(ConsistentDraftTest, AClusterIsThatOfTheLaunchsOwnConfiguration) {
+  const auto configured = [](const std::string& kernel, const std::string& rest) {
+    return absl::StrCat("  cudaLaunchConfig_t c", kernel, " = {0};\n  c", kernel, ".gridDim = (n + 255) / 256;\n  c",
+                        kernel, ".blockDim = 256;\n", rest, "  cudaLaunchKernelEx(&c", kernel, ", ", kernel,
+                        ", x, n);\n");
+  };
+  const std::string body =
+      "(float* x, int n) { int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < n) x[i] = 1; }\n";
+  const std::string toml =
+      Taken(absl::StrCat("__global__ void a", body, "__global__ void b", body, "void run(float* x, int n) {\n",
+                         configured("a",
+                                    "  cudaLaunchAttribute of_a[1];\n  of_a[0].val.clusterDim.x = 4;\n"
+                                    "  of_a[0].val.clusterDim.y = 1;\n  ca.attrs = of_a;\n  ca.numAttrs = 1;\n"),
+                         configured("b", ""), "}\n"),
+            "run");
+  const size_t first = toml.find("cluster = [\"4\"]"), second = toml.find("entry = \"::b\"");
+  ASSERT_NE(first, std::string::npos) << toml;
+  EXPECT_LT(first, second);
+  EXPECT_EQ(toml.find("cluster = ", second), std::string::npos) << toml;
+}
+
+TEST_F(ConsistentDraftTest, AClusterMayBeGivenThroughTheConfiguration) {
+  EXPECT_THAT(Taken("__global__ void k(float* x, int n) { x[blockIdx.x] = n; }\nvoid run(float* x, int n) {\n"
+                    "  cudaLaunchAttribute of[1];\n  cudaLaunchConfig_t config = {8 * n, 64, 0, 0, of, 1};\n"
+                    "  config.gridDim = 8 * n;\n  config.blockDim = 64;\n  config.attrs[0].val.clusterDim.x = 8;\n"
+                    "  cudaLaunchKernelEx(&config, k, x, n);\n}\n"),
+              HasSubstr("cluster = [\"8\"]"));
+}
+
+TEST_F(ConsistentDraftTest, AClusterThatADeviceFunctionUsesIsATodo) {
+  EXPECT_THAT(
+      Taken("namespace a { namespace b {\n__device__ void meet() { asm volatile(\"barrier.cluster.arrive;\"); }\n} }\n"
+            "__global__ void k(float* x, int n) { a::b::meet(); x[blockIdx.x] = n; }\n"
+            "void run(float* x, int n) { k<<<4 * n, 64>>>(x, n); }\n"),
+      AllOf(HasSubstr("cluster = [\"2\"]"), HasSubstr("say how many blocks one has")));
 }
 
 TEST_F(ConsistentDraftTest, ABlockThatASizeMakesFitsTheGpu) {

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "absl/strings/str_format.h"
 #include "cli/import/imported_bundle.h"
 #include "cli/import/imported_space.h"
 #include "cli/import/python_condition.h"
@@ -93,7 +94,21 @@ TEST_F(ImportTest, TakesTheUnitThatIsNearest) {
   EXPECT_DOUBLE_EQ(runtime(R"({"runtimes": [3]})", ns, R"({"timeunit": "us"})"), 3);
   EXPECT_DOUBLE_EQ(runtime(R"({"runtimes": [3]})", ns, "{}"), 3e-3);
   EXPECT_DOUBLE_EQ(runtime(R"({"runtimes": [3]})", R"({"name": "time", "value": 3})", "{}"), 3e3);
+  EXPECT_DOUBLE_EQ(runtime(R"({"runtimes": [2, 4]})", R"({"name": "gpu_time", "value": 3, "unit": "ns"})", "{}"), 2e-3);
+  EXPECT_DOUBLE_EQ(runtime(R"({"runtimes": [0.5, 0.51]})",
+                           R"({"name": "compile_time", "value": 1, "unit": "s"},
+                              {"name": "runtime", "value": 0.505, "unit": "us"})",
+                           "{}"),
+                   0.5);
+  EXPECT_DOUBLE_EQ(runtime(R"({"runtimes": [3]})", R"({"name": "compile_time", "value": 3, "unit": "s"},)" + ns, "{}"),
+                   3e-3);
   EXPECT_THAT(Read(kGood)->assumed, ElementsAre(HasSubstr("milliseconds")));
+  const absl::StatusOr<T4File> another =
+      Read(R"({"configuration": {"A": 1}, "invalidity": "correct", "times": {"runtimes": [0.5, 0.7]},
+               "measurements": [{"name": "compile_time", "value": 1, "unit": "s"}]})");
+  ASSERT_TRUE(another.ok()) << another.status();
+  EXPECT_DOUBLE_EQ(another->results[0].runtimes_us[0], 500) << "the unit of another measurement is not theirs";
+  EXPECT_THAT(another->assumed, ElementsAre(HasSubstr("milliseconds")));
   EXPECT_THAT(Error(R"({"configuration": {"A": 1}, "invalidity": "correct", "times": {"unit": "J", "runtimes": [1]}})"),
               HasSubstr("the unit \"J\" of its times"));
 }
@@ -113,6 +128,27 @@ TEST_F(ImportTest, NamesVariablesThatOtherTunersCallOtherwise) {
   Write("kernel.toml", toml);
   Write(kImportedSource, ImportedSource(imported));
   for (const Problem& mistake : ReadBundle(folder_.path()).problems) ADD_FAILURE() << FormatProblem(mistake);
+}
+
+TEST_F(ImportTest, KeepsConditionsOnParametersThatWereRenamed) {
+  const auto result = [](int min, int size) {
+    return absl::StrFormat(R"({"configuration": {"min": %d, "SIZE_X": %d, "A": 1}, "invalidity": "correct",
+                               "times": {"runtimes": [1]}})",
+                           min, size);
+  };
+  const absl::StatusOr<T4File> file = Read(result(1, 4) + "," + result(2, 2));
+  ASSERT_TRUE(file.ok()) << file.status();
+  const auto whole = [](int value) { return *ParameterValue::Of(value); };
+  T1Problem problem;
+  problem.parameters = {{"min", {whole(1), whole(2)}, {}}, {"SIZE_X", {whole(2), whole(4)}, {}}, {"A", {whole(1)}, {}}};
+  problem.conditions = {"SIZE_X * A <= 4", "min(SIZE_X, 4) >= A", "min <= 2"};
+  const absl::StatusOr<ImportedSpace> space = ImportedSpace::Make(*file, problem, {});
+  ASSERT_TRUE(space.ok()) << space.status();
+  EXPECT_THAT(space->left_out(), IsEmpty());
+  ASSERT_EQ(space->bundle().constraints_size(), 3);
+  EXPECT_EQ(space->bundle().constraints(0).that(), "p_SIZE_X * A <= 4");
+  EXPECT_EQ(space->bundle().constraints(1).that(), "min( p_SIZE_X , 4 ) >= A") << "the function";
+  EXPECT_EQ(space->bundle().constraints(2).that(), "p_min <= 2");
 }
 
 TEST_F(ImportTest, LetsTheLastOfSeveralResultsCount) {
@@ -148,9 +184,10 @@ TEST_F(ImportTest, SaysWhichResultIsWrongAndHow) {
 }
 
 TEST_F(ImportTest, TurnsPythonIntoConstraints) {
-  const std::set<std::string> names = {"a", "b"};
+  const std::map<std::string, std::string> names = {{"a", "a"}, {"b", "b"}, {"c_d", "p_c"}};
   EXPECT_EQ(*ConstraintOf("a==0 or b % 32 != 0", names), "a == 0 || b % 32 != 0");
-  EXPECT_EQ(*ConstraintOf("(a*b<=1024) and min(a,b) > 2.5", names), "( a * b <= 1024 ) && min ( a , b ) > 2.5");
+  EXPECT_EQ(*ConstraintOf("c_d < a", names), "p_c < a");
+  EXPECT_EQ(*ConstraintOf("(a*b<=1024) and min(a,b) > 2.5", names), "( a * b <= 1024 ) && min( a , b ) > 2.5");
   for (const char* beyond : {"a // 2 == 1", "a ** 2 > 1", "1 < a < 3", "a in [1, 2]", "not a == 1", "c == 1", "(a == 1",
                              "a == 1)", "", "a == 'x'"}) {
     EXPECT_FALSE(ConstraintOf(beyond, names).ok()) << beyond;

@@ -9,7 +9,9 @@
 namespace pawl {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 struct Mistake {
   std::string name;
@@ -357,20 +359,52 @@ TEST(MistakesTest, NamesTheOffsetThatFalls) {
             "tensor offsets: off.bin: it falls from 7 to 3 at element 2: CSR offsets must not fall (size club)");
 }
 
-TEST(MistakesTest, RefusesRawDataOfAnotherSize) {
-  BundleFolder folder("club_steps");
-  folder.Replace("fill  = { file = \"offsets.npy\", csr_offsets = \"EDGES\" }",
-                 "fill  = { file = \"off.bin\", csr_offsets = \"EDGES\" }");
-  const auto complaint = [&](size_t bytes) {
-    folder.Write("off.bin", std::string(bytes, '\0'));
-    const BundleReading reading = ReadBundle(folder.path());
-    return reading.problems.size() == 1 ? FormatProblem(reading.problems[0]) : std::string("none, or several");
+// A bundle with a tensor w of raw bytes, at the sizes tiny (N = 8, K = 2) and main (N = 64, K = 4).
+BundleReading ReadWithRaw(const std::string& shape, size_t bytes) {
+  BundleFolder folder;
+  folder.Write("kernel.toml",
+               "name = \"raw\"\nsource = \"k.cu\"\nproblem = \"problem.py\"\n"
+               "[goal]\nsize = \"main\"\nspeedup = 1.1\n"
+               "[[size]]\nname = \"tiny\"\nN = 8\nK = 2\n[[size]]\nname = \"main\"\nN = 64\nK = 4\n"
+               "[[tensor]]\nname = \"w\"\ntype = \"f32\"\nshape = " +
+                   shape +
+                   "\nfill = { file = \"w.bin\" }\n"
+                   "[[tensor]]\nname = \"x\"\ntype = \"f32\"\nshape = [\"N\"]\nrole = \"output\"\n"
+                   "[[launch]]\nentry = \"k\"\ngrid = [\"N\"]\nblock = [\"K\"]\narguments = [\"w\", \"x\"]\n"
+                   "[tolerance]\nabsolute = 1e-4\nrelative = 1e-4\n");
+  folder.Write("k.cu", "extern \"C\" __global__ void k(const float* w, float* x) { x[0] = w[0]; }\n");
+  folder.Write("problem.py", "def reference(inputs, sizes):\n  return {}\n");
+  folder.Write("w.bin", std::string(bytes, '\0'));
+  return ReadBundle(folder.path());
+}
+
+TEST(MistakesTest, TakesTheFirstRowsOfRawData) {
+  const auto found = [](const std::string& shape, size_t bytes) {
+    const BundleReading reading = ReadWithRaw(shape, bytes);
+    std::string text;
+    for (const Problem& problem : reading.problems) text += "problem: " + FormatProblem(problem);
+    for (const Problem& warning : reading.warnings) text += "warning: " + FormatProblem(warning);
+    return text;
   };
-  EXPECT_THAT(complaint(280), HasSubstr("[[tensor]] offsets: fill: off.bin has 280 bytes; expected 140, which are i32 "
-                                        "[35] at size club, the largest: raw bytes must be all that it takes"))
-      << "i64 in place of i32";
-  EXPECT_THAT(complaint(142), HasSubstr("off.bin: it has 142 bytes of data; expected 140, or more of its rows"));
-  EXPECT_THAT(complaint(136), HasSubstr("off.bin: it has 136 bytes of data; expected 140"));
+  EXPECT_EQ(found("[\"N\"]", 256), "");
+  EXPECT_EQ(found("[\"N\", 3]", 768), "");
+  EXPECT_EQ(found("[3]", 12), "") << "one size uses it";
+  EXPECT_THAT(found("[\"N\"]", 260),
+              AllOf(StartsWith("warning: "), HasSubstr("[[tensor]] w: fill: w.bin has 260 bytes, and f32 [64] at size "
+                                                       "main, the largest, takes 256: the rest is not used")));
+  EXPECT_THAT(found("[\"N\", 3]", 770),
+              AllOf(StartsWith("problem: "), HasSubstr("takes 768: expected that, or further whole rows of 12 bytes")));
+  EXPECT_THAT(found("[\"N\"]", 252), HasSubstr("w.bin: it has 252 bytes of data; expected 256"));
+}
+
+TEST(MistakesTest, RefusesRawDataWhoseRowsDiffer) {
+  for (const char* shape : {"[3, \"N\"]", "[\"N\", \"K\"]", "[\"N\", \"2 * K\"]"}) {
+    const BundleReading reading = ReadWithRaw(shape, 4096);
+    ASSERT_EQ(reading.problems.size(), 1u) << shape;
+    EXPECT_THAT(reading.problems[0].message,
+                AllOf(HasSubstr("w.bin is raw bytes, and its rows are ["), HasSubstr("] at size tiny"),
+                      HasSubstr("its elements would mean something else at each size")));
+  }
 }
 
 TEST(MistakesTest, TellsAnIntegerInputWithoutARangeWhatToWrite) {

@@ -54,5 +54,32 @@ TEST(ClosingBracket, AnswersTheEndWhereNothingCloses) {
   EXPECT_EQ(ClosingBracket(tokens, 1), tokens.size());
 }
 
+TEST(ClosingBrackets, SaysOfAllWhatClosingBracketSaysOfOne) {
+  const std::string both =
+      "f(a[1], (2)) { g(); }\nvoid k(\n#if A\nint x) {\n#else\nfloat x) { h();\n#endif\n ({ }) }\n"
+      "#ifdef B\nint m() { return 1; }\n#elif C\nint m() { return (2); }\n#endif\nvoid last() {} ] ) open( {";
+  const std::vector<CppToken> tokens = CppTokens(both);
+  const std::vector<size_t> closing = ClosingBrackets(tokens);
+  ASSERT_EQ(closing.size(), tokens.size());
+  const std::vector<bool> first = InFirstBranch(tokens);
+  for (size_t i = 0; i < tokens.size(); ++i) {
+    const bool opens = tokens[i].Is("(") || tokens[i].Is("[") || tokens[i].Is("{");
+    if (!first[i] || tokens[i].line == 4) continue;  // ClosingBracket begins within the #if and sees its #else, too
+    EXPECT_EQ(closing[i], opens ? ClosingBracket(tokens, i) : tokens.size()) << i << " " << tokens[i].text;
+  }
+}
+
+TEST(ClosingBrackets, KnowsTheBracketsOfLaterBranches) {
+  const std::vector<CppToken> tokens = CppTokens("#if A\nf(\n#else\ng() { }\n#endif\n)");
+  // #if f ( #else g ( ) { } #endif )
+  EXPECT_EQ(ClosingBrackets(tokens)[2], 10u);
+  EXPECT_EQ(ClosingBrackets(tokens)[5], 6u);
+  EXPECT_EQ(ClosingBrackets(tokens)[7], 8u);
+  // #if void k ( ) { #else void k ( ) { #endif }
+  const std::vector<CppToken> twice = CppTokens("#if A\nvoid k() {\n#else\nvoid k() {\n#endif\n}");
+  EXPECT_EQ(ClosingBrackets(twice)[5], 13u);
+  EXPECT_EQ(ClosingBrackets(twice)[11], twice.size());
+}
+
 }  // namespace
 }  // namespace pawl

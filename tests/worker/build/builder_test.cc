@@ -1,5 +1,6 @@
 #include "worker/build/builder.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <unistd.h>
@@ -13,7 +14,10 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "kernels/space.h"
 #include "kernels/substitution.h"
+#include "profiles/gpus.h"
+#include "worker/build/built_variant.h"
 #include "worker/build/cubin.h"
 
 namespace pawl {
@@ -134,14 +138,34 @@ TEST_P(BuilderTest, ShowsTheFirstErrorWithItsLine) {
 }
 
 TEST_P(BuilderTest, TellsAVariableThatTheSourceDeclaresForItself) {
-  v1::BuildRequest request =
-      Request("template <int BLOCK>\n__global__ void add(float* x) { x[BLOCK] = 1; }\n", GetParam());
-  request.add_options("-DBLOCK=128");
-  request.clear_entries();
-  request.add_entries("add<128>");
-  const v1::BuildReply reply = Build(request);
-  EXPECT_EQ(reply.failure().check(), v1::CHECK_COMPILE);
-  EXPECT_THAT(reply.failure().message(),
+  v1::Bundle bundle;
+  bundle.set_compiler(GetParam());
+  bundle.mutable_source()->set_path("test.cu");
+  bundle.mutable_source()->set_text("template <int BLOCK>\n__global__ void add(float* x) { x[BLOCK] = 1; }\n");
+  bundle.add_options("-DADD=1");
+  v1::Variable& variable = *bundle.add_variables();
+  variable.set_name("BLOCK");
+  variable.add_values(128);
+  variable.set_start(128);
+  v1::Size& size = *bundle.add_sizes();
+  size.set_name("main");
+  (*size.mutable_values())["N"] = 128;
+  v1::Tensor& tensor = *bundle.add_tensors();
+  tensor.set_name("x");
+  tensor.set_type(v1::DATA_TYPE_F32);
+  tensor.set_role(v1::TENSOR_ROLE_OUTPUT);
+  tensor.add_shape("N");
+  v1::Launch& launch = *bundle.add_launches();
+  launch.set_entry("add<128>");
+  launch.add_grid("1");
+  launch.add_block("BLOCK");
+  launch.add_arguments("x");
+  const absl::StatusOr<BuiltVariant> built =
+      BuildVariant(*builder_, bundle, StartVariant(bundle), {size}, FindGpu("H200")->info);
+  ASSERT_TRUE(built.ok()) << built.status();
+  ASSERT_TRUE(built->failure.has_value());
+  EXPECT_EQ(built->failure->check(), v1::CHECK_COMPILE);
+  EXPECT_THAT(built->failure->message(),
               ::testing::HasSubstr("BLOCK is a variable of kernel.toml, so the compiler reads 128 for it, and line 1 "
                                    "declares another BLOCK: give the variable a name of its own"));
 }

@@ -1,11 +1,15 @@
 #include "worker/build/compiler_log.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "base/names/utf8.h"
+#include "kernels/space.h"
 
 namespace pawl {
 namespace {
+
+using ::testing::HasSubstr;
 
 // Texts are what the tools of CUDA 13.0 and gcc 12 print.
 TEST(CompilerLog, FindsTheFirstErrorBehindWarningsAndQuotesTheLine) {
@@ -73,6 +77,53 @@ TEST(Utf8, ReplacesOnlyWhatIsInvalid) {
   EXPECT_EQ(ValidUtf8("a\xe9z"), "a?z");
   EXPECT_EQ(ValidUtf8("cut \xe2\x82"), "cut ??");
   EXPECT_EQ(ValidUtf8("\xed\xa0\x80\xc0\xaf"), "?????");
+}
+
+std::string Hint(const std::string& source, int line, const std::string& option = "",
+                 const std::string& name = "TILE") {
+  v1::Bundle bundle;
+  v1::Variable& variable = *bundle.add_variables();
+  variable.set_name(name);
+  variable.add_values(16);
+  variable.set_start(16);
+  variable.set_option(option);
+  return MacroHint(bundle, StartVariant(bundle), {{"k.cu", &source}}, {"k.cu", line, "expected an identifier"});
+}
+
+TEST(MacroHint, NamesADeclarationInTheLineOfTheError) {
+  EXPECT_EQ(Hint("void k() {\n  const int TILE = 4;\n}\n", 2),
+            "; TILE is a variable of kernel.toml, so the compiler reads 16 for it, and line 2 declares another TILE: "
+            "give the variable a name of its own, and use that in the entry and the launches");
+  EXPECT_THAT(Hint("void k(int TILE) {}\n", 1), HasSubstr("line 1"));
+  EXPECT_EQ(Hint("int TILE;\nvoid k() { x = TILE + nope; }\n", 2), "") << "the error is about something else";
+  EXPECT_EQ(Hint("int f() { return TILE; }\n", 1), "");
+  EXPECT_EQ(Hint("int x = a TILE b;\n", 1), "");
+  EXPECT_EQ(Hint("const int TILE = 4;\n", 7), "");
+}
+
+TEST(MacroHint, NamesAParameterOfATemplate) {
+  const std::string source = "template <typename T, int TILE = 4>\nstruct S { T x[TILE]; };\n";
+  EXPECT_THAT(Hint(source, 1), HasSubstr("line 1 declares"));
+  EXPECT_THAT(Hint(source, 2), HasSubstr("line 1 declares"));
+  EXPECT_THAT(Hint("template <typename TILE> struct S { TILE x; };\n", 1), HasSubstr("line 1 declares"));
+}
+
+TEST(MacroHint, IsOnlyOfVariablesThatAreMacros) {
+  EXPECT_EQ(Hint("int TILE = 4;\n", 1, "-maxrregcount={}"), "");
+  EXPECT_EQ(Hint("int SIZE_N = 4;\n", 1), "");
+}
+
+TEST(NamespaceHint, LooksAtTheFirstBranchOnly) {
+  const auto hint = [](const std::string& source, const std::string& entry) {
+    return NamespaceHint({{"k.cu", &source}}, entry);
+  };
+  const std::string kernel = "template <typename T> __global__ void norm(T* x) {}\n";
+  EXPECT_EQ(hint("namespace a {\n" + kernel + "}\n", "norm<float>"),
+            "; k.cu has it in a namespace: entry = \"a::norm<float>\"");
+  EXPECT_EQ(hint("namespace a {\n" + kernel + "}\n", "a::norm<float>"), "");
+  EXPECT_EQ(hint("#ifdef B\nnamespace b {\n#else\nnamespace c {\n#endif\n" + kernel + "}\n", "norm<float>"),
+            "; k.cu has it in a namespace: entry = \"b::norm<float>\"");
+  EXPECT_EQ(hint(kernel, "norm<float>"), "");
 }
 
 }  // namespace

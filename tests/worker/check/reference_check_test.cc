@@ -54,6 +54,15 @@ TEST(RoundingOfReference, SaysNothingOfExactOnes) {
   EXPECT_EQ(said("float sum = 0; for (int i = 0"), "") << "no C++";
 }
 
+// Linear, or the test would take minutes.
+TEST(RoundingOfReference, TakesSourcesThatNest) {
+  for (const char* piece : {"for (", "for (;;) ", "while (1) { float s = 0; s = fmaf(", "for (;;) { float s = 0; "}) {
+    std::string source = "void k() {";
+    for (int i = 0; i < 100'000; ++i) source += piece;
+    EXPECT_EQ(RoundingOfReference(BundleWith(source)), "") << piece;
+  }
+}
+
 TEST(RoundingOfReference, SaysNothingWhereItsRoundingIsBelowTheTolerance) {
   const std::string source = "void k() { float sum = 0; for (int i = 0; i < n; ++i) sum += x[i]; }";
   EXPECT_NE(RoundingOfReference(BundleWith(source, 1000)), "");

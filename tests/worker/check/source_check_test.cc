@@ -8,12 +8,17 @@
 #include <fstream>
 #include <iterator>
 
+#include "absl/strings/str_cat.h"
+#include "worker/replay/recording.h"
+
 namespace pawl {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::SizeIs;
 
 v1::Bundle BundleWith(const std::string& source, const std::string& variable) {
   v1::Bundle bundle;
@@ -63,16 +68,59 @@ TEST(UnusedVariables, LeavesOptionsAndWrittenValuesAlone) {
   EXPECT_THAT(UnusedVariables(bundle), IsEmpty());
 }
 
+std::vector<std::string> Redefined(const std::string& source, int start = 16) {
+  v1::Bundle bundle = BundleWith(source, "TILE");
+  bundle.mutable_variables(0)->set_values(0, start);
+  bundle.mutable_variables(0)->set_start(start);
+  return RedefinedVariables(bundle);
+}
+
 TEST(RedefinedVariables, NamesADefinitionThatDoesNotAsk) {
-  EXPECT_THAT(RedefinedVariables(BundleWith("#include <a.h>\n#define TILE 16\n", "TILE")),
+  EXPECT_THAT(Redefined("#include <a.h>\n#define TILE 16\nint x[TILE];\n"),
               ElementsAre("line 2 of k.cu defines TILE itself, whatever the variable says: put #ifndef TILE and #endif "
-                          "around it, or give the variable replaces = \"#define TILE {}\""));
-  EXPECT_THAT(RedefinedVariables(BundleWith("#ifndef TILE\n#define TILE 16\n#endif\n", "TILE")), IsEmpty());
-  EXPECT_THAT(RedefinedVariables(BundleWith("#if !defined(TILE)\n#define TILE 16\n#endif\n", "TILE")), IsEmpty());
-  EXPECT_THAT(RedefinedVariables(BundleWith("#define SIZE (2 * TILE)\n", "TILE")), IsEmpty());
-  v1::Bundle written = BundleWith("#define TILE 16\n", "TILE");
+                          "around it, or give the variable replaces = '#define TILE {}'"));
+  EXPECT_THAT(Redefined("#  define  TILE\t16  // rows\nint x[TILE];\n"),
+              ElementsAre(HasSubstr("replaces = '#  define  TILE\t{}'")));
+  EXPECT_THAT(Redefined("#define TILE 16\nint x[TILE];\n", 8), ElementsAre(EndsWith("and #endif around it")))
+      << "with its start the text stands nowhere";
+  EXPECT_THAT(Redefined("#define TILE (16)\nint x[TILE];\n"), ElementsAre(EndsWith("and #endif around it")));
+  EXPECT_THAT(Redefined("#ifndef K_H\n#define K_H\n#define TILE 16\nint x[TILE];\n#endif\n"),
+              ElementsAre(HasSubstr("line 3 of k.cu")))
+      << "an include guard";
+  v1::Bundle header = BundleWith("#include \"a.cuh\"\nint x[TILE];\n", "TILE");
+  v1::SourceFile* file = header.add_files();
+  file->set_path("a.cuh");
+  file->set_text("#pragma once\n#define TILE 16\n");
+  EXPECT_THAT(RedefinedVariables(header), ElementsAre(HasSubstr("line 2 of a.cuh")));
+}
+
+TEST(RedefinedVariables, HasNothingAgainstOnesThatAskOrDoNotMatter) {
+  for (const char* source :
+       {"#ifndef TILE\n#define TILE 16\n#endif\nint x[TILE];\n",
+        "#if !defined(TILE)\n#define TILE 16\n#endif\nint x[TILE];\n", "#define SIZE (2 * TILE)\nint x[TILE];\n",
+        "#if 0\n#define TILE 16\n#endif\nint x[TILE];\n",
+        "#ifdef __HIP__\n#define TILE 16\n#else\n#define OTHER\n#endif\nint x[TILE];\n",
+        "int x[TILE];\n#undef TILE\n#define TILE 16\n"}) {
+    EXPECT_THAT(Redefined(source), IsEmpty()) << source;
+  }
+  v1::Bundle written = BundleWith("#define TILE 16\nint x[TILE];\n", "TILE");
   written.mutable_variables(0)->set_replaces("#define TILE {}");
   EXPECT_THAT(RedefinedVariables(written), IsEmpty());
+}
+
+// Linear, or the test would take minutes.
+TEST(SourceCheck, TakesSourcesThatNest) {
+  std::string calls, grids, loops;
+  for (int i = 0; i < 100'000; ++i) {
+    calls += "k(";
+    grids += "cg::this_grid(";
+    loops += "#if A\nk(\n#else\n(\n#endif\n";
+  }
+  for (const std::string& source : {calls, "__global__ void k() {" + grids, loops}) {
+    EXPECT_THAT(LaunchesWithoutCooperation(BundleWith(source, "X")), IsEmpty());
+    EXPECT_THAT(LaunchesWithoutClusters(BundleWith(source, "X")), IsEmpty());
+    EXPECT_THAT(RedefinedVariables(BundleWith(source, "X")), IsEmpty());
+  }
 }
 
 constexpr char kGridSync[] =
@@ -118,7 +166,9 @@ TEST(LaunchesWithoutClusters, NamesWhatTheKernelUsesAndItsLine) {
               ElementsAre(HasSubstr("`mapa.`")));
   EXPECT_THAT(LaunchesWithoutClusters(
                   BundleWith("__global__ void __cluster_dims__(2, 1, 1) k() { cg::this_cluster().sync(); }", "X")),
-              ElementsAre(HasSubstr("has __cluster_dims__ in line 1 of k.cu: add cluster = [2, 1, 1]")));
+              ElementsAre(HasSubstr("has __cluster_dims__ in line 1 of k.cu: add cluster = [2, 1, 1], so that")));
+  EXPECT_THAT(LaunchesWithoutClusters(BundleWith("__global__ void __cluster_dims__(max(1, CL), 1, 1, 1) k() {}", "X")),
+              ElementsAre(HasSubstr("add cluster = [...] with the numbers of (max(1,CL), 1, 1), so that grids")));
 }
 
 TEST(LaunchesWithoutClusters, HasNothingAgainstLaunchesWithOneAndOtherKernels) {
@@ -134,7 +184,8 @@ TEST(LaunchesWithoutClusters, HasNothingAgainstLaunchesWithOneAndOtherKernels) {
 TEST(WhyNoCode, IsWhatASourceOfNothingElseSays) {
   EXPECT_EQ(WhyNoCode(BundleWith("// Imported.\n#error \"no device code\"\n", "X")), "no device code");
   EXPECT_EQ(WhyNoCode(BundleWith("#error no device code\n", "X")), "no device code");
-  EXPECT_THAT(UnusedVariables(BundleWith("#error \"no device code\"\n", "X")), IsEmpty());
+  EXPECT_THAT(UnusedVariables(BundleWith("#error \"no device code\"\n", "X")), SizeIs(1));
+  EXPECT_THAT(UnusedVariables(BundleWith(absl::StrCat("#error \"", kImportedCode, "\"\n"), "X")), IsEmpty());
   for (const char* code : {"", "__global__ void k() {}", "#ifndef A\n#error \"define A\"\n#endif\n",
                            "#error \"x\"\n__global__ void k() {}"}) {
     EXPECT_EQ(WhyNoCode(BundleWith(code, "X")), "") << code;
