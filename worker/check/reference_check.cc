@@ -94,8 +94,7 @@ std::string RoundingOfReference(const v1::Bundle& bundle) {
       if (own <= tolerance.relative()) continue;
       return absl::StrFormat(
           "line %d of %s adds up `%s` in float: at %s, where sums may have %.0f values, its own rounding may be %.2g "
-          "of the result, and the relative tolerance of %s is %g. A kernel that adds in another order, and is more "
-          "exact, "
+          "of the result, and the relative tolerance of %s is %g. A more exact kernel, which adds in another order, "
           "would be rejected: make it a double",
           sum.line, path, sum.name, size.name(), terms, own, output.name(), tolerance.relative());
     }
