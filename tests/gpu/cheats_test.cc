@@ -285,7 +285,7 @@ TEST(Cheats, AreRejectedByTheCheckMeantForThemAndControlsAreAccepted) {
             absl::ToDoubleSeconds(absl::Now() - start), fine ? "" : "UNEXPECTED ", outcome.why.substr(0, 200).c_str());
     EXPECT_TRUE(fine) << name << ": " << outcome.fired << ": " << outcome.why;
     table << absl::StrCat("| `", name, "` | ", kind, " | ", what, " | ", expected, " | ", outcome.fired, " | ",
-                          Cell(outcome.why), " |\n")
+                          Cell(outcome.why), " | ", fine ? "fine" : "unexpected", " |\n")
           << std::flush;  // a run may be cut short
   };
   for (const Cheat& cheat : list->cheats) {
