@@ -341,9 +341,14 @@ class HandOffWriter {
     return options;
   }
 
+  // Not -arch=sm_90a: with it nvcc 13.0 compiles for sm_90 as well, which has no wgmma.
+  std::string Target() const {
+    const std::string architecture = ArchitectureOf(winner_.gpu);
+    return absl::StrCat("-gencode=arch=compute_", absl::StripPrefix(architecture, "sm_"), ",code=", architecture);
+  }
+
   std::vector<std::string> WithCommon(const std::vector<std::string>& own) const {
-    std::vector<std::string> options = {absl::StrCat("-arch=", ArchitectureOf(winner_.gpu)),
-                                        "--expt-relaxed-constexpr"};
+    std::vector<std::string> options = {Target(), "--expt-relaxed-constexpr"};
     const bool has_standard = std::any_of(own.begin(), own.end(), [](const std::string& option) {
       return absl::StartsWith(option, "-std") || absl::StartsWith(option, "--std");
     });
@@ -430,7 +435,7 @@ class HandOffWriter {
       absl::StrAppend(&commands, more, " -o ", object, " ", part.file, "\n");
       absl::StrAppend(&objects, " ", object);
     }
-    return absl::StrCat(commands, "nvcc -arch=", ArchitectureOf(winner_.gpu), " -o ", link, objects, "\n");
+    return absl::StrCat(commands, "nvcc ", Target(), " -o ", link, objects, "\n");
   }
 
   void WriteBuild() {

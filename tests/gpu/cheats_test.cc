@@ -246,6 +246,7 @@ absl::StatusOr<double> GainOfHarmless(CudaDevice& device, const Cheat& named) {
   absl::StatusOr<Timing> timing = TimeAgainst(device, bundle, *cheat->Find(goal), *parent->Find(goal), {.pairs = 15});
   if (!timing.ok()) return timing.status();
   if (timing->failure) return absl::InternalError(timing->failure->message());
+  if (timing->times.pairs().empty()) return absl::UnavailableError("no pair was steady: what else runs on the GPU?");
   double sum = 0;
   for (const v1::PairSample& pair : timing->times.pairs()) sum += pair.log_ratio();
   return std::exp(sum / timing->times.pairs_size()) - 1;
@@ -297,9 +298,11 @@ TEST(Cheats, AreRejectedByTheCheckMeantForThemAndControlsAreAccepted) {
                                                 : TrySpared(reading.bundle, cheat);
     if (outcome.fired == "accepted" && !cheat.harmless_as.empty()) {
       const absl::StatusOr<double> gain = GainOfHarmless(device, cheat);
-      ASSERT_TRUE(gain.ok()) << gain.status();
-      outcome = {*gain < 0.03 ? "no gain" : "accepted",
-                 absl::StrFormat("against itself with %s: %+.2f %% faster", cheat.harmless_as, 100 * *gain)};
+      outcome =
+          !gain.ok()
+              ? Outcome{"error", std::string(gain.status().message())}
+              : Outcome{*gain < 0.03 ? "no gain" : "accepted",
+                        absl::StrFormat("against itself with %s: %+.2f %% faster", cheat.harmless_as, 100 * *gain)};
     }
     if (outcome.fired == "not kept" && !cheat.harmless_as.empty()) outcome.fired = "no gain";
     const bool no_gain = outcome.fired == "no gain" || outcome.fired == "no harm";

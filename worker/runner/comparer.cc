@@ -876,9 +876,18 @@ absl::StatusOr<Comparer::TwoTimes> Comparer::TimeTwice(const std::function<absl:
 
 absl::StatusOr<bool> Comparer::CheckWallClock() {
   TwoTimes times;  // of the last call
+  double own_us = 0;
+  // In the same circumstances as a call: after the same fills, and for as long, so that other work on the GPU delays
+  // one as often as the other.
   const auto own_agrees = [&]() -> absl::StatusOr<bool> {
-    const absl::StatusOr<TwoTimes> own = TimeTwice([&] { return gpu_.support.Anchor(); });
+    PAWL_RETURN_IF_ERROR(Refill(RandomKey()));
+    const int runs = OwnRuns(times.gpu_us, own_us);
+    const absl::StatusOr<TwoTimes> own = TimeTwice([&]() -> absl::Status {
+      for (int i = 0; i < runs; ++i) PAWL_RETURN_IF_ERROR(gpu_.support.Anchor());
+      return absl::OkStatus();
+    });
     if (!own.ok()) return own.status();
+    own_us = own->gpu_us / runs;
     return own->agree();
   };
   const auto call_agrees = [&]() -> absl::StatusOr<bool> {

@@ -1,9 +1,13 @@
 #include "worker/runner/wall_clock.h"
 
+#include <algorithm>
+#include <cmath>
+
 namespace pawl {
 namespace {
 
 constexpr int kRounds = 8, kAgainst = 3, kForAfterDoubt = 2;
+constexpr double kMostRuns = 1000;  // a few milliseconds
 
 }  // namespace
 
@@ -23,6 +27,10 @@ absl::StatusOr<WallClock> JudgeWallClock(const std::function<absl::StatusOr<bool
     against += !*agrees && was_quiet && *quiet;
   }
   return against == kAgainst ? WallClock::kDisagrees : WallClock::kUnsteady;
+}
+
+int OwnRuns(double call_us, double own_us) {
+  return own_us > 0 ? static_cast<int>(std::clamp(std::ceil(call_us / own_us), 1.0, kMostRuns)) : 1;
 }
 
 }  // namespace pawl

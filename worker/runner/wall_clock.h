@@ -18,4 +18,7 @@ enum class WallClock {
 absl::StatusOr<WallClock> JudgeWallClock(const std::function<absl::StatusOr<bool>()>& own_agrees,
                                          const std::function<absl::StatusOr<bool>()>& call_agrees);
 
+// How often Pawl's own kernel runs, of which one takes `own_us`, to take as long as a call.
+int OwnRuns(double call_us, double own_us);
+
 }  // namespace pawl

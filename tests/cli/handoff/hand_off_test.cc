@@ -494,6 +494,16 @@ TEST(HandOffTest, WritesUnrollFactorsAsNumbers) {
   ExpectBuilds(hand_off);
 }
 
+// wgmma, which plain sm_90 does not have.
+TEST(HandOffTest, BuildsForTheInstructionsOfOneArchitecture) {
+  const HandOff hand_off = Made(WinnerOf(Scale("scale.cu",
+                                               "extern \"C\" __global__ void scale(const float* in, float* out) {\n"
+                                               "  asm volatile(\"wgmma.fence.sync.aligned;\");\n"
+                                               "  out[0] = in[0];\n}\n")));
+  EXPECT_THAT(TextOf(hand_off, "build.sh"), HasSubstr(" -gencode=arch=compute_90a,code=sm_90a "));
+  ExpectBuilds(hand_off);
+}
+
 // A reference may name its kernel as the implementation does.
 TEST(HandOffTest, LinksTwoKernelsOfOneName) {
   const std::string kernel = "extern \"C\" __global__ void scale(const float* in, float* out) { out[0] = in[0]; }\n";

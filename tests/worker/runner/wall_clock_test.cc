@@ -42,5 +42,12 @@ TEST(WallClockTest, PassesOnWhatFails) {
   EXPECT_EQ(JudgeWallClock(agrees, fails).status().message(), "lost");
 }
 
+TEST(WallClockTest, RunsPawlsOwnKernelForAsLongAsACallTakes) {
+  EXPECT_EQ(OwnRuns(0, 0), 1) << "nothing is known yet";
+  EXPECT_EQ(OwnRuns(2, 4), 1);
+  EXPECT_EQ(OwnRuns(110, 4), 28);
+  EXPECT_EQ(OwnRuns(5e6, 4), 1000) << "no longer than it takes to see other work";
+}
+
 }  // namespace
 }  // namespace pawl
