@@ -67,8 +67,9 @@ class CallStream final : public McpHttpStream {
   // `answer` runs until it has the reply, or until it finds itself cancelled.
   using Answer = std::function<McpAnswer(const Cancellation&, const std::function<void(const Json&)>& notify)>;
 
-  CallStream(std::shared_ptr<Cancellation> cancellation, Answer answer, std::function<void()> done)
-      : cancellation_(std::move(cancellation)), done_(std::move(done)) {
+  // The call is under way for as long as this holds `running`.
+  CallStream(std::shared_ptr<Cancellation> cancellation, Answer answer, std::shared_ptr<void> running)
+      : cancellation_(std::move(cancellation)), running_(std::move(running)) {
     thread_ = std::thread([this, answer = std::move(answer)] {
       const McpAnswer reply =
           answer(*cancellation_, [this](const Json& notification) { Put(notification, /*last=*/false); });
@@ -79,7 +80,6 @@ class CallStream final : public McpHttpStream {
   ~CallStream() override {
     cancellation_->Cancel();
     thread_.join();
-    done_();
   }
 
   bool Next(std::string* piece) override {
@@ -109,7 +109,7 @@ class CallStream final : public McpHttpStream {
   }
 
   const std::shared_ptr<Cancellation> cancellation_;
-  const std::function<void()> done_;
+  const std::shared_ptr<void> running_;
   absl::Mutex mutex_;
   SteadyCondition changed_;
   std::deque<std::string> messages_ ABSL_GUARDED_BY(mutex_);
@@ -197,9 +197,8 @@ McpHttpReply McpHttp::AnswerInSession(const McpHttpRequest& request, const RpcMe
 
 McpHttpReply McpHttp::Run(const McpHttpRequest& request, const RpcMessage& message, McpEra era,
                           const std::shared_ptr<McpSession>& session) {
-  const auto running = running_;
-  if (running->fetch_add(1) >= kMostCalls) {
-    --*running;
+  const std::shared_ptr<void> counted(nullptr, [count = running_](void*) { --*count; });
+  if (running_->fetch_add(1) >= kMostCalls) {
     return Refused(429, message.id,
                    {.code = kTooManyRequests,
                     .message = absl::StrCat("more than ", kMostCalls, " calls at a time: try again in a second")});
@@ -207,13 +206,12 @@ McpHttpReply McpHttp::Run(const McpHttpRequest& request, const RpcMessage& messa
   std::shared_ptr<Cancellation> cancellation = session == nullptr ? nullptr : session->Begin(message.id);
   if (session == nullptr) cancellation = std::make_shared<Cancellation>();
   if (cancellation == nullptr) {
-    --*running;
     return Refused(400, message.id, {.code = kInvalidRequest, .message = "another request with this id is under way"});
   }
-  const auto done = [running, session, id = message.id] {
+  // Whatever fails from here on, a thread that can't be started among it, the call ends.
+  const std::shared_ptr<void> running(nullptr, [counted, session, id = message.id](void*) {
     if (session != nullptr) session->End(id);
-    --*running;
-  };
+  });
   const auto answer = [this, message, era, session, caller = request.caller](
                           const Cancellation& cancelled, const std::function<void(const Json&)>& notify) {
     McpServer::Surroundings around;
@@ -231,13 +229,12 @@ McpHttpReply McpHttp::Run(const McpHttpRequest& request, const RpcMessage& messa
   McpHttpReply reply;
   if (streams) {
     reply.headers.emplace_back("X-Accel-Buffering", "no");
-    reply.stream = std::make_unique<CallStream>(cancellation, answer, done);
+    reply.stream = std::make_unique<CallStream>(cancellation, answer, running);
     return reply;
   }
   const Cancellation cancelled_or_left(
       [&] { return cancellation->cancelled() || (request.left != nullptr && request.left()); });
   const McpAnswer answered = answer(cancelled_or_left, nullptr);
-  done();
   reply.status = answered.http_status;
   reply.body = JsonText(answered.message);
   if (reply.status == 429) reply.headers.emplace_back("Retry-After", "1");

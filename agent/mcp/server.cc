@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <exception>
 
 #include "absl/strings/str_cat.h"
 #include "agent/mcp/schema.h"
@@ -123,8 +124,8 @@ McpAnswer McpServer::Answer(const RpcMessage& request, McpEra era, const Surroun
   if (limit_.Take()) {
     try {
       handled = Handle(request, era, around);
-    } catch (const Json::exception& error) {
-      handled = RpcError{.code = kInternalError, .message = absl::StrCat("a result is not JSON: ", error.what())};
+    } catch (const std::exception& error) {  // an answer that is no JSON, or no memory for it
+      handled = RpcError{.code = kInternalError, .message = absl::StrCat("the call failed: ", error.what())};
     }
   }
   if (const RpcError* error = std::get_if<RpcError>(&handled)) {

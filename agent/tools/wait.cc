@@ -3,12 +3,12 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "agent/tools/forms.h"
 #include "agent/tools/proposal_name.h"
 #include "agent/tools/tool.h"
 #include "base/names/resource_name.h"
 #include "base/revision/settled_verdicts.h"
+#include "base/sync/steady_time.h"
 #include "report/words.h"
 
 namespace pawl {
@@ -100,10 +100,10 @@ std::string NextStep(const std::string& status) {
 absl::Status Follow(CampaignWatch& watch, absl::Duration wait, const McpCall& call,
                     const std::function<std::string()>& progress,
                     const std::function<bool(const v1::WatchCampaignResponse&)>& take) {
-  const absl::Time begun = absl::Now();
-  absl::Time told = begun;
+  const SteadyTime begun = SteadyNow();
+  SteadyTime told = begun;
   while (!call.cancellation.cancelled()) {
-    const absl::Duration left = begun + wait - absl::Now();
+    const absl::Duration left = begun + wait - SteadyNow();
     if (left <= absl::ZeroDuration()) return absl::OkStatus();
     v1::WatchCampaignResponse message;
     switch (watch.Next(std::min(left, kWaitLook), &message)) {
@@ -115,8 +115,8 @@ absl::Status Follow(CampaignWatch& watch, absl::Duration wait, const McpCall& ca
       case CampaignWatch::Got::kNothingYet:
         break;
     }
-    if (absl::Now() - told < kProgressEvery) continue;
-    told = absl::Now();
+    if (SteadyNow() - told < kProgressEvery) continue;
+    told = SteadyNow();
     call.progress(absl::ToDoubleSeconds(told - begun), absl::ToDoubleSeconds(wait), progress());
   }
   return absl::CancelledError("the call was cancelled");

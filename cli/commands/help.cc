@@ -23,7 +23,7 @@ std::string ConnectionHelp() {
   CLI::App topic("How a command finds its orchestrator. These flags may come before or after the command.");
   topic.set_help_flag();
   ConnectionFlags flags;
-  AddConnectionFlags(topic, &flags, /*listed=*/true);
+  AddConnectionFlags(topic, &flags);
   topic.footer(
       "A flag takes precedence over the environment (PAWL_ORCHESTRATOR, PAWL_DATABASE, PAWL_CONFIG, PAWL_TLS_CA, "
       "PAWL_TLS_CERT, PAWL_TLS_KEY, PAWL_TOKEN_FILE), the environment over the settings file (keys orchestrator, "

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "base/sync/steady_time.h"
 #include "cli/connect/lock_file.h"
 #include "cli/text/failure.h"
 
@@ -54,8 +55,8 @@ absl::Status Connection::Reopen(Need need) {
   return daemon_->alive() ? absl::OkStatus() : absl::UnavailableError(daemon_->Obituary());
 }
 
-bool Connection::FindAgain(absl::Time deadline) {
-  if (!settings_.orchestrator.empty() || absl::Now() >= deadline) return false;
+bool Connection::FindAgain(SteadyTime deadline) {
+  if (!settings_.orchestrator.empty() || SteadyNow() >= deadline) return false;
   absl::SleepFor(kLook);  // one that is ending has its lock a little longer than it answers
   return Reopen(Need::kCampaigns).ok();
 }
@@ -65,7 +66,7 @@ absl::Status Connection::Find(Need need) {
     return Connect(settings_.orchestrator);
   }
   // More than one round: another command's orchestrator may end, or win the race for the database, while we look.
-  for (const absl::Time deadline = absl::Now() + kStart; absl::Now() < deadline; absl::SleepFor(kLook)) {
+  for (const SteadyTime deadline = SteadyNow() + kStart; SteadyNow() < deadline; absl::SleepFor(kLook)) {
     if (const std::optional<LockHolder> holder = FindLockHolder(settings_.database)) {
       if (holder->address.empty()) continue;
       if (!settings_.profiles.empty()) return OthersFlag("--profiles", settings_.database, holder->address);

@@ -8,8 +8,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "base/sync/steady_time.h"
 #include "cli/connect/campaign_client.h"
 #include "cli/connect/daemon.h"
 #include "cli/connect/settings.h"
@@ -47,7 +47,7 @@ class Connection {
   template <typename Question>
   std::invoke_result_t<Question, CampaignClient&> Ask(const Question& question) {
     auto answer = question(*client_);
-    for (const absl::Time deadline = absl::Now() + absl::Seconds(10);
+    for (const SteadyTime deadline = SteadyNow() + absl::Seconds(10);
          absl::IsUnavailable(answer.status()) && FindAgain(deadline);) {
       answer = question(*client_);
     }
@@ -60,7 +60,7 @@ class Connection {
  private:
   Connection(Settings settings, std::filesystem::path log) : settings_(std::move(settings)), log_(std::move(log)) {}
   absl::Status Find(Need need);
-  bool FindAgain(absl::Time deadline);
+  bool FindAgain(SteadyTime deadline);
   absl::Status Connect(const std::string& address);
   // ALREADY_EXISTS: another orchestrator was faster.
   absl::Status StartOwn(Need need);

@@ -13,7 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "absl/time/clock.h"
+#include "base/sync/steady_time.h"
 #include "worker/process/spawn.h"
 
 namespace pawl {
@@ -72,7 +72,7 @@ absl::StatusOr<std::unique_ptr<Daemon>> Daemon::Start(const DaemonOptions& optio
 Daemon::~Daemon() { Stop(absl::Milliseconds(500)); }
 
 absl::StatusOr<std::string> Daemon::FirstLine(absl::Duration wait) {
-  const absl::Time deadline = absl::Now() + wait;
+  const SteadyTime deadline = SteadyNow() + wait;
   std::string line;
   while (true) {
     pollfd ready = {out_.get(), POLLIN, 0};
@@ -98,9 +98,9 @@ absl::StatusOr<std::string> Daemon::FirstLine(absl::Duration wait) {
 bool Daemon::alive() { return !end_ && !HasEnded(pid_); }
 
 bool Daemon::WaitForEnd(absl::Duration wait) {
-  const absl::Time deadline = absl::Now() + wait;
+  const SteadyTime deadline = SteadyNow() + wait;
   const Fd process(OpenPidFd(pid_));
-  while (!HasEnded(pid_) && absl::Now() < deadline) {
+  while (!HasEnded(pid_) && SteadyNow() < deadline) {
     pollfd ready = {process.get(), POLLIN, 0};  // a negative descriptor is ignored: then it polls
     poll(&ready, 1, process.valid() ? PollTimeout(deadline) : 20);
   }

@@ -15,6 +15,7 @@
 #include "base/names/resource_name.h"
 #include "base/names/spelling.h"
 #include "cli/text/failure.h"
+#include "cli/text/help_format.h"
 #include "kernels/limits.h"
 
 namespace pawl {
@@ -72,29 +73,30 @@ CLI::Validator AboveZero() {
   return CLI::Validator(
       [](std::string& text) {
         double value = 0;
-        return absl::SimpleAtod(text, &value) && value > 0 ? std::string()
-                                                           : absl::StrCat(text, " is not a number above 0");
+        return absl::SimpleAtod(text, &value) && value > 0 && std::isfinite(value)
+                   ? std::string()
+                   : absl::StrCat(text, " is not a number above 0");
       },
       "ABOVE 0");
 }
 
-void AddConnectionFlags(CLI::App& command, ConnectionFlags* flags, bool listed) {
-  const auto group = [listed](const char* name) { return listed ? name : ""; };  // CLI11 does not list the group ""
+// In groups of their own also where help does not list them: CLI11's messages do not name the flags of the group "".
+void AddConnectionFlags(CLI::App& command, ConnectionFlags* flags) {
   CLI::Option* orchestrator =
       command.add_option("--orchestrator", flags->orchestrator, "Address of the orchestrator: unix:/path or host:port")
           ->type_name("ADDRESS")
-          ->group(group("Connection"));
+          ->group(kConnectionGroup);
   command
       .add_option("--database", flags->database,
                   "Database whose orchestrator to use (default: ~/.local/share/pawl/pawl.db)")
       ->type_name("FILE")
-      ->group(group("Connection"))
+      ->group(kConnectionGroup)
       ->excludes(orchestrator);
   command.add_option("--config", flags->config, "Settings file (default: ~/.config/pawl/pawl.toml)")
       ->type_name("FILE")
-      ->group(group("Connection"));
+      ->group(kConnectionGroup);
   const auto file = [&](const char* name, std::string& value, const char* text) {
-    command.add_option(name, value, text)->type_name("FILE")->group(group("TLS and authentication"));
+    command.add_option(name, value, text)->type_name("FILE")->group(kTlsGroup);
   };
   file("--tls-ca", flags->credentials.tls.ca, "Certificate authority that signed the orchestrator's certificate");
   file("--tls-cert", flags->credentials.tls.cert, "Your certificate; it names your role");

@@ -22,9 +22,8 @@ namespace pawl {
 // Numbers above 0; CLI11's own check speaks of its limits in floating point.
 CLI::Validator AboveZero();
 
-// How to find the orchestrator. The help of a command has one line for all of them (HelpFormatter); `listed` ones are
-// for `pawl help connection`.
-void AddConnectionFlags(CLI::App& command, ConnectionFlags* flags, bool listed = false);
+// How to find the orchestrator. The help of a command has one line for all of them (CommandHelpFormatter).
+void AddConnectionFlags(CLI::App& command, ConnectionFlags* flags);
 void AddJsonFlag(CLI::App& command, bool* json);
 
 // Whether the argument is one of the flags above, which may also come before the command. `takes_value`: the next

@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
+#include "base/sync/steady_time.h"
 #include "cli/connect/interrupt.h"
 #include "cli/connect/requests.h"
 #include "cli/connect/settings.h"
@@ -29,11 +30,11 @@ absl::StatusOr<v1::Campaign> SubmitBundle(Connection& connection, const v1::Bund
   *request.mutable_spec() = spec;
   request.set_request_id(RandomId());
   request.set_author(Author());
-  const absl::Time deadline = absl::Now() + kSubmitPatience;
+  const SteadyTime deadline = SteadyNow() + kSubmitPatience;
   bool told = false;
   while (true) {
     absl::StatusOr<v1::Campaign> campaign = connection.client().Submit(request);
-    if (!absl::IsUnavailable(campaign.status()) || absl::Now() >= deadline || Interrupted()) return campaign;
+    if (!absl::IsUnavailable(campaign.status()) || SteadyNow() >= deadline || Interrupted()) return campaign;
     if (!told)
       say(absl::StrFormat("%s; retrying for %d s", std::string(campaign.status().message()),
                           absl::ToInt64Seconds(kSubmitPatience)));

@@ -228,9 +228,10 @@ std::string Drafting::TypeArgument(const PlannedKernel& planned, const std::stri
   const bool open =
       argument.empty() || of_host || IsOpenType(planned, argument) || (planned.launch != nullptr && !declared);
   if (!open) return WithTypes(planned, argument);
-  const std::string chosen = HasWord(argument, {"fp8"})                               ? "__nv_fp8_e4m3"
-                             : HasWord(parameter, {"index", "idx", "indtype", "ids"}) ? "int"
-                                                                                      : "float";
+  const std::string chosen = HasWord(argument, {"fp8"})                                       ? "__nv_fp8_e4m3"
+                             : HasWord(parameter, {"index", "idx", "indtype", "ids"})         ? "int"
+                             : planned.launch != nullptr && planned.launch->dispatch == "int" ? "int"
+                                                                                              : "float";
   const std::string remark = absl::StrCat(planned.kernel->name, "<", parameter, ">: ", chosen,
                                           " was chosen for the type; change it in `entry` and in the tensors' types");
   if (std::find(draft_.remarks.begin(), draft_.remarks.end(), remark) == draft_.remarks.end())

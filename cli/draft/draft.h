@@ -33,6 +33,7 @@ struct DraftTensor {
   std::vector<std::string> shape;
   std::vector<std::string> todos;
   std::string range_high;  // of an integer input; or a fill's name
+  bool offsets = false;    // row offsets, which rise from 0 to range_high
   bool by_data = false;    // other tensors' values say which elements are used
   bool guessed = false;    // nothing tells its shape
   std::string symbol;      // the variable of the source that it fills; empty: none

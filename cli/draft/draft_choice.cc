@@ -41,11 +41,14 @@ absl::Status Drafting::Choose(const std::string& entry) {
     return absl::InvalidArgumentError(
         model_.first_error.empty() || !written ? none : absl::StrCat(model_.first_error, "; as it is read, ", none));
   }
+  constexpr size_t kMostListed = 20;
   std::vector<std::string> names, listed;
   for (const SourceFunction* kernel : kernels) {
     names.push_back(kernel->name);
-    listed.push_back(absl::StrCat(kernel->qualified, " (", kernel->file->path, ":", kernel->line, ")"));
+    if (listed.size() < kMostListed)
+      listed.push_back(absl::StrCat(kernel->qualified, " (", kernel->file->path, ":", kernel->line, ")"));
   }
+  if (kernels.size() > kMostListed) listed.push_back(absl::StrCat(kernels.size() - kMostListed, " more"));
   if (entry.empty() && kernels.size() > 1) {
     const std::string hosts = LaunchingHosts();
     return absl::InvalidArgumentError(
@@ -66,6 +69,14 @@ absl::Status Drafting::Choose(const std::string& entry) {
         absl::StrCat(path, " has no kernel ", name, Suggestion(name, names), "; it has ", absl::StrJoin(listed, ", ")));
   }
   for (const SourceFunction* function : asked) {
+    for (const HostLaunch& launch : launches_) {
+      const SourceFunction* other = launch.host;
+      if (function->kernel || other == nullptr || other->name != function->name) continue;
+      if (other->qualified == function->qualified || absl::StrContains(entry, function->qualified)) continue;
+      return absl::InvalidArgumentError(absl::StrCat(path, " has several functions ", function->name,
+                                                     " that launch: ", function->qualified, ", ", other->qualified,
+                                                     "; name one of them in full"));
+    }
     const size_t before = planned_.size();
     if (function->kernel) TakeKernel(*function, asked);
     for (const HostLaunch& launch : launches_) {
@@ -88,8 +99,8 @@ std::string Drafting::LaunchingHosts() const {
       kernels.push_back(launch.kernel->name);
     }
   }
-  return absl::StrJoin(hosts, "; ", [](std::string* out, const auto& host) {
-    absl::StrAppend(out, host.first->name, " (", absl::StrJoin(host.second, ", "), ")");
+  return absl::StrJoin(hosts, "; ", [this](std::string* out, const auto& host) {
+    absl::StrAppend(out, model_.NameFor(*host.first), " (", absl::StrJoin(host.second, ", "), ")");
   });
 }
 
@@ -112,13 +123,13 @@ void Drafting::TakeKernel(const SourceFunction& kernel, const std::vector<const 
     }
   }
   if (!again.empty()) {
-    draft_.remarks.push_back(
-        absl::StrCat(host->name, " launches ", kernel.name, " again in line ", absl::StrJoin(again, ", "),
-                     ": the draft has the first launch only; `--entry ", host->name, "` drafts all of them"));
+    draft_.remarks.push_back(absl::StrCat(
+        host->name, " launches ", kernel.name, " again in line ", absl::StrJoin(again, ", "),
+        ": the draft has the first launch only; `--entry ", model_.NameFor(*host), "` drafts all of them"));
   }
   if (!others.empty()) {
     draft_.remarks.push_back(absl::StrCat(host->name, " also launches ", absl::StrJoin(others, ", "), "; `--entry ",
-                                          host->name, "` drafts the whole call"));
+                                          model_.NameFor(*host), "` drafts the whole call"));
   }
   if (planned_.size() == first) {
     planned_.emplace_back();
@@ -163,6 +174,11 @@ absl::Status Drafting::CheckParameters(const PlannedKernel& planned) const {
     const bool is_template =
         std::any_of(kernel.templates.begin(), kernel.templates.end(),
                     [&](const TemplateParameter& own) { return own.is_type && own.name == parameter.type.element; });
+    if (absl::EndsWith(parameter.type.spelling, "...")) {
+      return absl::InvalidArgumentError(absl::StrCat(where, " takes a pack of arguments, ", parameter.type.spelling,
+                                                     " ", parameter.name,
+                                                     ": write a kernel that names each of its parameters"));
+    }
     // const F& f is a pointer to libclang.
     const bool by_value = parameter.type.pointers == 0 || absl::EndsWith(parameter.type.spelling, "&");
     if (is_template && by_value &&
@@ -176,8 +192,8 @@ absl::Status Drafting::CheckParameters(const PlannedKernel& planned) const {
     for (const char* word : {"(*)", "cudaTextureObject_t", "cudaSurfaceObject_t", "CUtensorMap", "curandState"}) {
       if (!absl::StrContains(parameter.type.spelling, word)) continue;
       return absl::InvalidArgumentError(absl::StrCat(where, " takes ", parameter.name, " as ", parameter.type.spelling,
-                                                     ", which a launch of Pawl can't make; expected pointers, numbers "
-                                                     "and structs of them"));
+                                                     ", which only host code of a program can make: let it take the "
+                                                     "pointer and the extents, and load through them"));
     }
   }
   return absl::OkStatus();

@@ -115,6 +115,28 @@ CppExpression WithBlock(const CppExpression& e, const HostLaunch& host, int64_t 
   return result;
 }
 
+// Whether the host makes the expression of the block's extents: block.x, or the variable that the block is.
+bool IsMadeOfBlock(const CppExpression& e, const HostLaunch& host, int steps = 0) {
+  constexpr int kMaxSteps = 8;
+  const auto text = [](const std::vector<CppExpression>& list) {
+    return absl::StrJoin(list, ", ", [](std::string* out, const CppExpression& own) { *out += CppText(own); });
+  };
+  const bool member = e.kind == Kind::kMember && e.parts[0].kind == Kind::kName;
+  if (member || e.kind == Kind::kName) {
+    const auto value = host.values.find(member ? e.parts[0].text : e.text);
+    if (value != host.values.end() && value->second.is_dim3 && text(value->second.parts) == text(host.block))
+      return true;
+    if (std::any_of(host.block.begin(), host.block.end(),
+                    [&](const CppExpression& own) { return !member && own.IsName(e.text); })) {
+      return true;
+    }
+    return !member && value != host.values.end() && value->second.parts.size() == 1 && steps < kMaxSteps &&
+           IsMadeOfBlock(value->second.parts[0], host, steps + 1);
+  }
+  return std::any_of(e.parts.begin(), e.parts.end(),
+                     [&](const CppExpression& part) { return IsMadeOfBlock(part, host, steps); });
+}
+
 }  // namespace
 
 bool Drafting::HasNumber(const PlannedKernel& planned, int64_t number) const {
@@ -185,6 +207,9 @@ void Drafting::TieGeometry(const PlannedKernel& planned, DraftLaunch& launch) {
         return "";
       });
       hidden = hidden || (by_groups && !by_block);
+      // (768 + block.x - 1) / block.x is a number here.
+      hidden = hidden || (NumberIn(launch.grid[i]) && i < planned.launch->grid.size() &&
+                          IsMadeOfBlock(planned.launch->grid[i], *planned.launch));
     }
     if (hidden) continue;
     const Product product = ProductOf(of_block, *threads);

@@ -51,8 +51,8 @@ std::optional<std::string> Drafting::HostLeaf(const CppExpression& e, const Plan
     return e.kind == Kind::kName ? PassedReal(text, planned) : std::nullopt;
   }
   if (e.kind == Kind::kName) {
-    // Of a class: what it is worth, only the compiler knows.
-    if (absl::StrContains(text, "::")) return std::nullopt;
+    // Of a class: what it is worth, only the compiler knows; of the runtime: only the GPU.
+    if (absl::StrContains(text, "::") || absl::StrContains(text, "Occupancy")) return std::nullopt;
     if (std::optional<std::string> variable = variables_->AddLaunchParameter(text, Passed(text, planned)))
       return variable;
     const auto value = planned.launch->values.find(text);
@@ -228,7 +228,9 @@ void Drafting::HostGeometry(PlannedKernel& planned, DraftLaunch& launch) {
         launch.todos.push_back(absl::StrCat(what, ": `", CppText(extent), "` of line ", host.line, " uses ", missing,
                                             ", which has no meaning here"));
       }
-      to.push_back(text.value_or("1"));
+      // As many blocks as are resident, where they must be: one for each multiprocessor is not too many.
+      const bool resident = &to == &launch.grid && to.empty() && (host.cooperative || planned.body.grid_sync);
+      to.push_back(text.value_or(resident ? "SM_COUNT" : "1"));
     }
     while (to.size() > 1 && to.back() == "1") to.pop_back();
   };
@@ -303,6 +305,22 @@ void Drafting::ResidentGrid(const PlannedKernel& planned, DraftLaunch& launch) {
   }
 }
 
+int Drafting::UseOf(const SourceFunction& kernel) const {
+  for (const std::unique_ptr<SourceText>& file : model_.files) {
+    const std::vector<CppToken>& tokens = file->tokens;
+    for (size_t i = 0; i + 1 < tokens.size(); ++i) {
+      if (!tokens[i].Is(kernel.name) || (file.get() == kernel.file && i == kernel.name_at)) continue;
+      size_t behind = i + 1;
+      if (tokens[behind].Is("<")) behind = SkipTemplateArguments(tokens, behind, tokens.size());
+      if (behind < tokens.size() && tokens[behind].Is("<<<")) return tokens[i].line;
+      for (size_t back = 1; back < 24 && back <= i && !tokens[i - back].Is(";"); ++back) {
+        if (tokens[i - back].text.find("Launch") != std::string_view::npos) return tokens[i].line;
+      }
+    }
+  }
+  return 0;
+}
+
 void Drafting::GuessGeometry(PlannedKernel& planned, DraftLaunch& launch) {
   std::string block = variables_->BoundsOrBlock(*planned.kernel, planned.body);
   launch.block = {block};
@@ -337,7 +355,10 @@ void Drafting::GuessGeometry(PlannedKernel& planned, DraftLaunch& launch) {
     launch.grid.push_back(used ? rows[id] : "1");
   }
   while (launch.grid.size() > 1 && launch.grid.back() == "1") launch.grid.pop_back();
-  launch.todos.push_back("the source has no launch of this kernel: grid and block are guesses");
+  const int used = UseOf(*planned.kernel);
+  launch.todos.push_back(used == 0 ? "the source has no launch of this kernel: grid and block are guesses"
+                                   : absl::StrCat("the launch in line ", used,
+                                                  " is not understood: grid, block and arguments are guesses"));
   if (planned.body.grid_sync) ResidentGrid(planned, launch);
   if (planned.body.words.contains("extern")) {
     launch.shared = "0";

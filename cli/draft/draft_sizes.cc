@@ -219,6 +219,11 @@ void Drafting::GivenNumber(const SourceParameter& parameter, const CppExpression
     return;
   }
   const auto value = launch.values.find(root);
+  // int blocks = grid.x * grid.y; follows the launch, and is no size of its own.
+  if (value != launch.values.end() && value->second.parts.size() == 1 && value->second.parts[0].kind == Kind::kBinary &&
+      IsMadeOfGeometry(value->second.parts[0], launch)) {
+    return;
+  }
   const bool made = value != launch.values.end() && value->second.parts.size() == 1 &&
                     value->second.parts[0].kind == Kind::kBinary && IsMadeOfSizes(value->second.parts[0], launch);
   const bool bare = !made && (root == CppText(argument) || launch.values.contains(root) ||
@@ -248,6 +253,22 @@ void Drafting::GivenNumber(const SourceParameter& parameter, const CppExpression
       if (over && by) size_of_.emplace(*over, absl::StrCat(*by, " * ", size));
     }
   }
+}
+
+bool Drafting::IsMadeOfGeometry(const CppExpression& e, const HostLaunch& launch) const {
+  const auto text = [](const std::vector<CppExpression>& list) {
+    return absl::StrJoin(list, ", ", [](std::string* out, const CppExpression& own) { *out += CppText(own); });
+  };
+  if (e.kind == Kind::kMember && e.parts[0].kind == Kind::kName) {
+    const auto value = launch.values.find(e.parts[0].text);
+    return value != launch.values.end() && value->second.is_dim3 &&
+           std::any_of(launches_.begin(), launches_.end(), [&](const HostLaunch& other) {
+             const std::string parts = text(value->second.parts);
+             return other.host == launch.host && (parts == text(other.grid) || parts == text(other.block));
+           });
+  }
+  return std::any_of(e.parts.begin(), e.parts.end(),
+                     [&](const CppExpression& part) { return IsMadeOfGeometry(part, launch); });
 }
 
 bool Drafting::IsMadeOfSizes(const CppExpression& e, const HostLaunch& launch) const {

@@ -123,11 +123,16 @@ void Drafting::SetRanges() {
     const auto unknown = size_of_.find(extent);
     for (DraftTensor& own : draft_.tensors) {
       if (own.name != tensor->second || !own.range_high.empty() || !IsWholeType(own.type)) continue;
-      own.range_high =
-          absl::StrCat(absl::StartsWith(extent, "?") && unknown != size_of_.end() ? unknown->second : extent, " - 1");
-      if (absl::StrContains(own.range_high, "?")) own.range_high.clear();
-      if (absl::EndsWith(extent.substr(0, extent.find(' ')), absl::StrCat("?", parameter)))
-        own.todos.push_back("fill: its values delimit ranges and must rise: make it in inputs() of problem.py");
+      const std::string reach = absl::StartsWith(extent, "?") && unknown != size_of_.end() ? unknown->second : extent;
+      if (absl::StrContains(reach, "?")) continue;
+      own.range_high = absl::StrCat(reach, " - 1");
+      if (!absl::EndsWith(extent.substr(0, extent.find(' ')), absl::StrCat("?", parameter))) continue;
+      // Ends of ranges, of which the last is the end of all.
+      own.range_high = reach;
+      own.offsets = own.shape.size() == 1 && absl::EndsWith(own.shape[0], " + 1");
+      own.todos.push_back(absl::StrCat("fill: its values delimit ranges and must rise: ",
+                                       own.offsets ? "taken for row offsets from 0; if they are others, " : "",
+                                       "make them in inputs() of problem.py"));
     }
   }
 }
@@ -210,7 +215,7 @@ void Drafting::SetRole(const TensorUse& use, DraftTensor& tensor) {
     if (uses.atomic && tensor.type[0] != 'i' && tensor.type[0] != 'u') draft_.deterministic = false;
   }
   const PlannedKernel& first = planned_[use.uses[0].first];
-  const HostAllocation made = AllocationOf(first.launch, use.host);
+  const HostAllocation made = AllocationOf(model_, first.launch, use.host);
   if (!written && passed) {
     tensor.role = "output";
     tensor.todos.push_back("role: it is passed on to a function that is not in the source");
@@ -235,7 +240,7 @@ void Drafting::SetRole(const TensorUse& use, DraftTensor& tensor) {
 
 void Drafting::SetShape(const TensorUse& use, int64_t width, DraftTensor& tensor) {
   const PlannedKernel& first = planned_[use.uses[0].first];
-  const HostAllocation made = AllocationOf(first.launch, use.host);
+  const HostAllocation made = AllocationOf(model_, first.launch, use.host);
   HostAllocation made_of = made;
   if (made.shape.empty() && width == 1 && BytesOfType(tensor.type) == 1) made_of.shape = made.bytes;
   std::optional<std::vector<std::string>> shape = AllocatedShape(made_of, first);

@@ -49,17 +49,51 @@ void Sizes(const Draft& draft, std::string& out) {
   }
 }
 
+// Loose enough for a first run, and not looser than the type of the outputs justifies: `pawl check` refuses that.
+struct Limits {
+  const char *absolute, *relative;
+};
+std::optional<Limits> LimitsOf(const std::string& type) {
+  static const auto& by_type = *new std::map<std::string, Limits>{
+      {"f64", {"1e-6", "1e-5"}}, {"f32", {"0.001", "0.0001"}}, {"f16", {"0.02", "0.004"}},
+      {"bf16", {"0.1", "0.02"}}, {"f8e4m3", {"0.5", "0.05"}},  {"f8e5m2", {"0.5", "0.05"}}};
+  const auto found = by_type.find(type);
+  return found == by_type.end() ? std::nullopt : std::optional(found->second);
+}
+
+bool IsResult(const DraftTensor& tensor) { return tensor.role == "output" || tensor.role == "inout"; }
+
+// The finest type among the outputs; empty: none is of floats.
+std::string FinestOutput(const Draft& draft) {
+  std::string finest;
+  for (const DraftTensor& tensor : draft.tensors) {
+    if (!IsResult(tensor) || !LimitsOf(tensor.type)) continue;
+    const bool finer =
+        finest.empty() || BytesOfType(tensor.type) > BytesOfType(finest) || (tensor.type == "f16" && finest == "bf16");
+    if (finer) finest = tensor.type;
+  }
+  return finest;
+}
+
 void Tensors(const Draft& draft, std::string& out) {
+  const std::string finest = FinestOutput(draft);
   for (const DraftTensor& tensor : draft.tensors) {
     absl::StrAppend(&out, "\n");
     Todos(tensor.todos, out);
     absl::StrAppend(&out, "[[tensor]]\nname = ", Quoted(tensor.name), "\ntype = ", Quoted(tensor.type),
                     "\nshape = ", List(tensor.shape), "\n");
     if (tensor.role != "input") absl::StrAppend(&out, "role = ", Quoted(tensor.role), "\n");
+    // Beside a finer output, whose limits are those of [tolerance].
+    if (const std::optional<Limits> own = LimitsOf(tensor.type); own && IsResult(tensor) && tensor.type != finest) {
+      absl::StrAppend(&out, "tolerance = { absolute = ", own->absolute, ", relative = ", own->relative,
+                      " }  # TODO: what is right for its type?\n");
+    }
     if (!tensor.symbol.empty()) absl::StrAppend(&out, "static = true\n");
     if (tensor.role != "input" && tensor.role != "inout") continue;
     if (tensor.range_high == "zeros" || tensor.range_high == "bytes") {
       absl::StrAppend(&out, "fill = ", Quoted(tensor.range_high), "\n");
+    } else if (tensor.offsets) {
+      absl::StrAppend(&out, "fill = { csr_offsets = ", Quoted(tensor.range_high), " }\n");
     } else if (tensor.type == "bool") {
       absl::StrAppend(&out, "fill = { integers = [0, 1] }\n");
     } else if (IsWholeType(tensor.type)) {
@@ -112,27 +146,13 @@ void Launches(const Draft& draft, std::string& out) {
   }
 }
 
-// Loose enough for a first run, and not looser than the finest type among the outputs justifies: `pawl check` refuses
-// that.
 void Tolerance(const Draft& draft, std::string& out) {
-  struct Limits {
-    const char *absolute, *relative;
-  };
-  static const auto& by_type = *new std::map<std::string, Limits>{
-      {"f64", {"1e-6", "1e-5"}}, {"f32", {"0.001", "0.0001"}}, {"f16", {"0.02", "0.004"}},
-      {"bf16", {"0.1", "0.02"}}, {"f8e4m3", {"0.5", "0.05"}},  {"f8e5m2", {"0.5", "0.05"}}};
-  std::string finest;
-  bool all_f64 = true;
-  for (const DraftTensor& tensor : draft.tensors) {
-    if (!by_type.contains(tensor.type)) continue;
-    all_f64 = all_f64 && tensor.type == "f64";
-    if (tensor.role != "output" && tensor.role != "inout") continue;
-    const bool finer =
-        finest.empty() || BytesOfType(tensor.type) > BytesOfType(finest) || (tensor.type == "f16" && finest == "bf16");
-    if (finer) finest = tensor.type;
-  }
+  const std::string finest = FinestOutput(draft);
   if (finest.empty()) return;
-  const Limits limits = all_f64 ? Limits{"1e-10", "1e-11"} : by_type.at(finest);
+  const bool all_f64 = std::all_of(draft.tensors.begin(), draft.tensors.end(), [](const DraftTensor& tensor) {
+    return tensor.type == "f64" || !LimitsOf(tensor.type);
+  });
+  const Limits limits = all_f64 ? Limits{"1e-10", "1e-11"} : *LimitsOf(finest);
   absl::StrAppend(&out,
                   "\n# TODO: how far the outputs may be from the reference's; `pawl check` on a GPU says what the "
                   "start variant's error is\n",

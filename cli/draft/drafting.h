@@ -147,6 +147,8 @@ class Drafting {
   // What the root is worth where the source says it: int n = 1 << 20;
   std::optional<int64_t> WorthOf(const std::string& root, const HostValues& values) const;
   void GivenNumber(const SourceParameter& parameter, const CppExpression& argument, PlannedKernel& planned);
+  // grid.x * grid.y of a dim3 that a launch of the host has as its grid or its block.
+  bool IsMadeOfGeometry(const CppExpression& e, const HostLaunch& launch) const;
   // int n = rows * cols, where both are the host's own integers: not 1 << 20, and not x.numel() / cols.
   bool IsMadeOfSizes(const CppExpression& e, const HostLaunch& launch) const;
   // An int takes the size itself; a long is a scalar beside a size, which needs another name.
@@ -179,6 +181,8 @@ class Drafting {
   void HostGeometry(PlannedKernel& planned, DraftLaunch& launch);
   void When(const PlannedKernel& planned, DraftLaunch& launch);
   std::optional<std::string> KernelLeaf(const CppExpression& e, const PlannedKernel& planned) const;
+  // The line in which the source seems to launch the kernel, in a way that is not understood; 0: none.
+  int UseOf(const SourceFunction& kernel) const;
   // Without a launch in the source: threads by __launch_bounds__ or 256, blocks by the bound of the index.
   void GuessGeometry(PlannedKernel& planned, DraftLaunch& launch);
   // A cooperative kernel's grid, of which all blocks must be resident.

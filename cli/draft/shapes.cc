@@ -62,6 +62,15 @@ class Indexing {
     }
   }
 
+  // gridDim.x where that is a size: (blockIdx.y * gridDim.x + blockIdx.x) * dim
+  std::optional<std::string> OfGrid(const CppExpression& e) const {
+    const bool grid = e.kind == Kind::kMember && e.parts[0].IsName("gridDim") && e.text.size() == 1;
+    const size_t axis = grid ? std::string("xyz").find(e.text) : std::string::npos;
+    if (axis == std::string::npos || scope_.grid.empty()) return std::nullopt;
+    const std::string extent = axis < scope_.grid.size() ? scope_.grid[axis] : "1";
+    return extent.find_first_of("(?+-/%") == std::string::npos ? std::optional(extent) : std::nullopt;
+  }
+
   // What an index that runs stays below; "?": only data tell.
   std::string Bound(const CppExpression& e, int steps = 0) {
     if (steps > kMaxShapeSteps) return "?";
@@ -190,6 +199,7 @@ class Indexing {
   std::optional<std::string> Size(const CppExpression& e, int steps = 0) const {
     return Translate(e, *scope_.model, [&](const CppExpression& leaf) -> std::optional<std::string> {
       if (std::optional<std::string> size = scope_.size(leaf)) return size;
+      if (std::optional<std::string> size = OfGrid(leaf)) return size;
       const CppExpression* made = leaf.kind == Kind::kName ? OnlyValue(leaf.text) : nullptr;
       return made == nullptr || steps > kMaxShapeSteps ? std::nullopt : Size(*made, steps + 1);
     });

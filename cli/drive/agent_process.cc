@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "agent/drive/transcript.h"
+#include "base/sync/steady_time.h"
 #include "cli/drive/keeper.h"
 #include "worker/process/spawn.h"
 
@@ -64,7 +64,7 @@ absl::StatusOr<std::unique_ptr<AgentProcess>> AgentProcess::Start(const AgentPro
   return process;
 }
 
-AgentProcess::~AgentProcess() { Finish(absl::Now() + kEndPatience); }
+AgentProcess::~AgentProcess() { Finish(SteadyNow() + kEndPatience); }
 
 bool AgentProcess::alive() const { return !finished_ && !HasEnded(keeper_); }
 
@@ -124,11 +124,11 @@ void AgentProcess::Kill() {
   driver_.Reset();
 }
 
-void AgentProcess::Finish(absl::Time deadline) {
+void AgentProcess::Finish(SteadyTime deadline) {
   if (finished_) return;
   Kill();
   const Fd process(OpenPidFd(keeper_));
-  while (!HasEnded(keeper_) && absl::Now() < deadline) {
+  while (!HasEnded(keeper_) && SteadyNow() < deadline) {
     pollfd ready = {process.get(), POLLIN, 0};  // a negative descriptor is ignored: then it polls
     poll(&ready, 1, process.valid() ? PollTimeout(deadline) : kEndLookMs);
   }

@@ -13,6 +13,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "agent/drive/agent_usage.h"
+#include "base/sync/steady_time.h"
 #include "worker/process/process.h"
 
 namespace pawl {
@@ -37,7 +38,7 @@ class AgentProcess {
   void Kill();      // everything that it started; does not wait
   // Kills what is left and waits for the end. A keeper that has not managed by the deadline is killed itself: what it
   // kept is then its parent's to kill, which must be a Subreaper.
-  void Finish(absl::Time deadline);
+  void Finish(SteadyTime deadline);
   bool finished() const { return finished_; }
   // "exited with code 0", once it is finished.
   std::string end() const { return end_; }

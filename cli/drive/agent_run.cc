@@ -17,6 +17,7 @@
 #include "agent/drive/agent_command.h"
 #include "agent/drive/driven_features.h"
 #include "agent/tools/source_text.h"
+#include "base/sync/steady_time.h"
 #include "cli/connect/interrupt.h"
 #include "cli/drive/agent_process.h"
 #include "cli/drive/checkout.h"
@@ -59,10 +60,10 @@ class CampaignFollower {
  private:
   void Follow(int64_t after) {
     std::unique_ptr<CampaignWatch> watch = campaigns_.Watch(name_, after);
-    absl::Time looked;
+    SteadyTime looked = SteadyTime::InfinitePast();
     while (!stopping_) {
-      if (absl::Now() - looked > kCampaignLook) {
-        looked = absl::Now();
+      if (SteadyNow() - looked > kCampaignLook) {
+        looked = SteadyNow();
         const absl::StatusOr<v1::Campaign> now = campaigns_.GetCampaign(name_);
         if (now.ok()) ledger_.GpuSeconds(now->gpu_seconds() - gpu_seconds_);
       }
@@ -111,8 +112,8 @@ struct Driven {
   std::unique_ptr<McpServer> server;
   std::unique_ptr<McpSocket> socket;
   std::unique_ptr<AgentProcess> process;
-  bool idle = false;                            // it was ended for this
-  absl::Time kill_at = absl::InfiniteFuture();  // it was asked to end
+  bool idle = false;                                  // it was ended for this
+  SteadyTime kill_at = SteadyTime::InfiniteFuture();  // it was asked to end
 };
 
 // What tells the agents of this run from others of the same command on the same campaign.
@@ -260,12 +261,12 @@ class AgentRun {
 
   static void AskToEnd(Driven* agent) {
     agent->process->AskToEnd();
-    agent->kill_at = std::min(agent->kill_at, absl::Now() + kAgentGrace);
+    agent->kill_at = std::min(agent->kill_at, SteadyNow() + kAgentGrace);
   }
 
   // Kills the agents that were asked to end and have not, and clears up after those that have ended.
   void Tend() {
-    const absl::Time now = absl::Now();
+    const SteadyTime now = SteadyNow();
     bool ended = false;
     for (Driven& agent : agents_) {
       if (agent.process->finished()) continue;
@@ -280,18 +281,18 @@ class AgentRun {
   // All at once: the slowest decides how long it takes.
   void EndAll() {
     for (Driven& agent : agents_) AskToEnd(&agent);
-    for (const absl::Time end = absl::Now() + kAgentGrace; AnyAlive() && !InterruptedAgain() && absl::Now() < end;) {
+    for (const SteadyTime end = SteadyNow() + kAgentGrace; AnyAlive() && !InterruptedAgain() && SteadyNow() < end;) {
       Tend();
       absl::SleepFor(kEndLook);
     }
     for (Driven& agent : agents_) agent.process->Kill();
-    const absl::Time deadline = absl::Now() + kKillPatience;
+    const SteadyTime deadline = SteadyNow() + kKillPatience;
     for (Driven& agent : agents_) agent.process->Finish(deadline);
     subreaper_.KillAdopted();
   }
 
   void Wait(absl::Duration patience, const std::function<bool()>& done) {
-    for (const absl::Time deadline = absl::Now() + patience; !done() && !Interrupted() && absl::Now() < deadline;) {
+    for (const SteadyTime deadline = SteadyNow() + patience; !done() && !Interrupted() && SteadyNow() < deadline;) {
       Tend();
       absl::SleepFor(kLimitsLook);
     }

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "base/sync/steady_time.h"
 #include "cli/connect/interrupt.h"
 
 namespace pawl {
@@ -29,8 +30,8 @@ class Following {
  private:
   absl::Status Watch() {
     const std::unique_ptr<CampaignWatch> watch = connection_.client().Watch(campaign_, last_);
-    absl::Time heard = absl::Now();
-    absl::Time ticked = heard;
+    SteadyTime heard = SteadyNow();
+    SteadyTime ticked = heard;
     while (true) {
       if (Interrupted()) return absl::CancelledError("interrupted");
       v1::WatchCampaignResponse message;
@@ -38,7 +39,7 @@ class Following {
         case CampaignWatch::Got::kMessage:
           answered_ = true;
           told_ = false;
-          heard = absl::Now();
+          heard = SteadyNow();
           if (message.has_event()) last_ = message.event().sequence();
           enough_ = !options_.see(message);
           if (enough_) return absl::OkStatus();
@@ -49,13 +50,13 @@ class Following {
         case CampaignWatch::Got::kEnd:
           return watch->status();
         case CampaignWatch::Got::kNothingYet:
-          ticked = absl::Now();
+          ticked = SteadyNow();
           if (absl::Status status = options_.tick(); !status.ok()) return status;
-          if (absl::Now() - heard < kSilence) break;
+          if (SteadyNow() - heard < kSilence) break;
           if (absl::Status status = connection_.client().GetCampaign(campaign_).status(); !status.ok()) {
             return absl::IsDeadlineExceeded(status) ? absl::UnavailableError(status.message()) : status;
           }
-          heard = absl::Now();
+          heard = SteadyNow();
           break;
       }
     }

@@ -132,6 +132,9 @@ absl::Status ImportedSpace::SetStart(const T4File& results, const std::optional<
     const std::pair<std::string, std::string> parts = absl::StrSplit(one, absl::MaxSplits('=', 1));
     const bool known = std::any_of(parameters_.begin(), parameters_.end(),
                                    [&](const Parameter& parameter) { return parameter.name == parts.first; });
+    if (known && !absl::StrContains(one, "=")) {
+      return absl::InvalidArgumentError(absl::StrCat("--start ", one, ": expected VARIABLE=VALUE"));
+    }
     if (!known) {
       return absl::InvalidArgumentError(
           absl::StrCat("--start ", one, ": there is no ", parts.first, "; expected ", NamesText(parameters_)));

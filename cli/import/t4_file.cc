@@ -37,9 +37,9 @@ class Reader {
     absl::StatusOr<std::string> text = ReadPackedFile(file_, kMaxT4Bytes);
     if (!text.ok()) return text.status();
     const T4Json json = T4Json::parse(*text, nullptr, /*allow_exceptions=*/false);
-    if (json.is_discarded()) return Wrong("it is not JSON");
+    if (json.is_discarded()) return Wrong("it is not JSON; expected T4 results, a JSON file with a list \"results\"");
     const T4Json& results = JsonField(json, "results");
-    if (!results.is_array()) return Wrong("it has no list \"results\"; expected T4 results");
+    if (!results.is_array()) return Wrong(absl::StrCat("it has no list \"results\"; expected T4 results", Known(json)));
     if (results.empty()) return Wrong("its \"results\" are empty");
     if (absl::Status status = ReadUnit(JsonText(JsonField(json, "metadata"), "timeunit")); !status.ok()) return status;
     for (const T4Json& result : results) {
@@ -56,6 +56,20 @@ class Reader {
  private:
   absl::Status Wrong(const std::string& what) const {
     return absl::InvalidArgumentError(absl::StrCat(file_.string(), ": ", at_, what));
+  }
+
+  // What another file of a tuner is, and how to get T4 results.
+  static std::string Known(const T4Json& json) {
+    if (JsonField(json, "cache").is_object()) {
+      return ". This is a cache file of Kernel Tuner: let kernel_tuner.file_utils.store_output_file() write the "
+             "results of tune_kernel()";
+    }
+    if (JsonField(json, "Results").is_array()) {
+      return ". This is KTT's own format: in T4 each of \"results\" has \"configuration\", \"times\" and "
+             "\"invalidity\"";
+    }
+    if (JsonField(json, "ConfigurationSpace").is_object()) return ". This is a T1 problem: name it by --problem";
+    return "";
   }
 
   // Of several results of one configuration the last stays.

@@ -23,10 +23,10 @@ std::string Plain(absl::string_view text) {
   return plain;
 }
 
-void AddOptions(const CLI::App& app, const HelpFormatter& formatter, std::string* text) {
+void AddOptions(const CLI::App& app, bool of_connection, const HelpFormatter& formatter, std::string* text) {
   for (const CLI::Option* option : app.get_options()) {
     const bool positional = option->get_positional();
-    if (!positional && option->get_group().empty()) continue;
+    if (!positional && IsConnectionGroup(option->get_group()) != of_connection) continue;
     absl::StrAppend(text, ".TP\n\\fB", Plain(option->get_name(positional, !positional)), "\\fR",
                     Plain(formatter.make_option_opts(option)), "\n", Plain(formatter.make_option_desc(option)), "\n");
   }
@@ -55,12 +55,12 @@ std::string Usage(const CLI::App& app, const HelpFormatter& formatter, const std
 std::vector<ManPage> ManPages(const CLI::App& app, const std::string& version) {
   const HelpFormatter formatter;
   std::string program = Begin("pawl", version, app.get_description(), Usage(app, formatter, "pawl")) + ".SH OPTIONS\n";
-  AddOptions(app, formatter, &program);
+  AddOptions(app, /*of_connection=*/false, formatter, &program);
   CLI::App connection;
   ConnectionFlags flags;
-  AddConnectionFlags(connection, &flags, /*listed=*/true);
+  AddConnectionFlags(connection, &flags);
   program += ".SH CONNECTION\nThese may come before or after the command.\n";
-  AddOptions(connection, formatter, &program);
+  AddOptions(connection, /*of_connection=*/true, formatter, &program);
   program += ".SH COMMANDS\n";
   std::vector<ManPage> pages;
   for (const CLI::App* command : app.get_subcommands({})) {
@@ -69,7 +69,7 @@ std::vector<ManPage> ManPages(const CLI::App& app, const std::string& version) {
     std::string text = Begin(name, version, command->get_description(),
                              Usage(*command, formatter, absl::StrCat("pawl ", command->get_name())));
     text += ".SH OPTIONS\n";
-    AddOptions(*command, formatter, &text);
+    AddOptions(*command, /*of_connection=*/false, formatter, &text);
     if (HasConnectionFlags(*command)) text += ".PP\nFlags of the connection: see \\fBpawl\\fR(1).\n";
     AddFooter(*command, &text);
     pages.push_back({name + ".1", text + ".SH SEE ALSO\n\\fBpawl\\fR(1)\n"});

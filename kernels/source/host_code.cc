@@ -223,8 +223,62 @@ class Blanking {
       }
     }
     const size_t end = std::min(i + 1, tokens_.size());
-    if (IsHostDeclaration(at, head, end, call != 0 && !assigned)) BlankTokens(at, end);
+    if (IsHostDeclaration(at, head, end, call != 0 && !assigned)) {
+      BlankTokens(at, end);
+    } else if (IsType(head)) {
+      Members(head, end);
+    }
     return end;
+  }
+
+  bool IsType(size_t at) const { return Is(at, "struct") || Is(at, "class") || Is(at, "union"); }
+
+  // Functions of a type that stays: those that launch kernels or call the runtime are host code.
+  void Members(size_t begin, size_t end, int depth = 0) {
+    constexpr int kMaxDepth = 16;  // of types in each other
+    if (depth > kMaxDepth) return;
+    size_t at = begin;
+    while (at < end && !Is(at, "{") && !Is(at, ";")) ++at;
+    if (!Is(at, "{")) return;
+    const size_t close = std::min(ClosingBracket(tokens_, at), end);
+    for (++at; at < close;) {
+      const bool label = Is(at, "public") || Is(at, "private") || Is(at, "protected");
+      at = label ? at + 2 : Member(at, close, depth);
+    }
+  }
+
+  // Handles one member and answers where the next begins.
+  size_t Member(size_t at, size_t end, int depth) {
+    const size_t head = SkipTemplates(at);
+    bool function = false;
+    size_t i = head;
+    for (; i < end && !Is(i, ";"); ++i) {
+      if (Is(i, "(") && !IsAttribute(i)) function = true;
+      if (Is(i, "(") || Is(i, "[")) i = ClosingBracket(tokens_, i);
+      if (!Is(i, "{")) continue;
+      const size_t close = ClosingBracket(tokens_, i);
+      // int n{1}; and the initialisers of a constructor, : n_{n} {
+      const bool value =
+          i > head && At(i - 1).IsWord() &&
+          !(function && (Is(i - 1, "const") || Is(i - 1, "noexcept") || Is(i - 1, "override") || Is(i - 1, "final")));
+      if (function && !value) {
+        if (!IsMarked(at, i) && CallsHost(i, close)) BlankTokens(at, std::min(close + 1, end));
+        return close + 1;
+      }
+      if (IsType(head)) Members(head, end, depth + 1);
+      i = close;
+    }
+    return i + 1;
+  }
+
+  // k<<<...>>>(...), cudaMalloc(...)
+  bool CallsHost(size_t begin, size_t end) const {
+    for (size_t i = begin; i + 1 < std::min(end, tokens_.size()); ++i) {
+      const std::string_view text = At(i).text;
+      const bool runtime = text.size() > 4 && text.starts_with("cuda") && text[4] >= 'A' && text[4] <= 'Z';
+      if (Is(i, "<<<") || (runtime && Is(i + 1, "("))) return true;
+    }
+    return false;
   }
 
   // __attribute__((...)), __launch_bounds__(...), alignas(...): no parameter list.

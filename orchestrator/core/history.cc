@@ -13,6 +13,7 @@
 #include "kernels/bundle_message.h"
 #include "orchestrator/core/errors.h"
 #include "orchestrator/core/stored_campaign.h"
+#include "orchestrator/engine/state/campaign_states.h"
 #include "orchestrator/security/tokens.h"
 #include "profiles/diagnosis.h"
 
@@ -148,8 +149,9 @@ absl::StatusOr<v1::BestVariant> History::GetBestVariant(const v1::GetBestVariant
   if (!campaign->has_best()) {
     v1::ErrorDetail detail;
     detail.set_resource(campaign->name());
-    detail.set_fix(IsContractAlone(*read) ? "propose its device code; pawl situation shows the contract"
-                                          : "wait for iteration 0; pawl show shows its progress");
+    detail.set_fix(IsFinal(campaign->state()) ? "pawl show says why it ended"
+                   : IsContractAlone(*read)   ? "propose its device code; pawl situation shows the contract"
+                                              : "wait for iteration 0; pawl show shows its progress");
     return Error(absl::StatusCode::kFailedPrecondition, absl::StrCat(campaign->name(), " has no kept variant yet"),
                  detail);
   }

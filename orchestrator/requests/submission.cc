@@ -74,6 +74,7 @@ void CompleteGoal(const v1::Bundle& bundle, v1::Goal* goal) {
 }
 
 absl::StatusOr<v1::CampaignSpec> CompleteSpec(const v1::Bundle& bundle, v1::CampaignSpec spec, const Gates& gates) {
+  spec.DiscardUnknownFields();  // which every list of campaigns would carry
   v1::Goal& goal = *spec.mutable_goal();
   CompleteGoal(bundle, &goal);
   if (goal.speedup() == 0) goal.set_speedup(gates.tiers().target);
@@ -84,6 +85,7 @@ absl::StatusOr<v1::CampaignSpec> CompleteSpec(const v1::Bundle& bundle, v1::Camp
                     absl::StrCat(bundle.name(), " has no size ", goal.size(), "; it has ", absl::StrJoin(sizes, ", ")));
   }
   if (absl::Status status = CheckGoalSizes(bundle, goal); !status.ok()) return status;
+  if (absl::Status status = CheckText("spec.gpu", spec.gpu()); !status.ok()) return status;
   auto sensible = [](double value) { return std::isfinite(value) && value >= 0; };
   if (!(goal.speedup() > 0) || !std::isfinite(goal.speedup())) return BadField("spec.goal.speedup", "expected above 0");
   v1::Budget& budget = *spec.mutable_budget();

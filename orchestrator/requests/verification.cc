@@ -78,6 +78,9 @@ absl::StatusOr<v1::VerifyIterationResponse> Orchestrator::Verify(const v1::Verif
   } else if (!(iteration->time_us() > 0)) {
     status = refused(absl::StrCat(request.name(), " was never measured: ", iteration->reason()),
                      "verify a kept or reverted one");
+  } else if (!campaign.leasable()) {
+    status = refused(absl::StrCat(stored->name(), " is paused: none of its trials is leased"),
+                     "pawl resume continues it; one that has ended can be verified as well");
   }
   for (const auto& [trial, open] : campaign.open_trials()) {
     if (open.planned.purpose() != v1::TRIAL_PURPOSE_VERIFY) continue;
@@ -125,16 +128,17 @@ void Orchestrator::GiveUpVerifications(Step* step) {
     const std::map<int, OpenTrial> open_trials = campaign->open_trials();
     for (const auto& [trial, open] : open_trials) {
       if (open.planned.purpose() != v1::TRIAL_PURPOSE_VERIFY || !open.worker.empty()) continue;
-      // In maintenance, when no campaign's time passes, none will be leased.
+      // In maintenance, when no campaign's time passes, and of a paused campaign none will be leased.
       const bool waits = Between(open.free_since, {step->now, step->served}) < options_.verification;
-      if (waits && !state_.maintenance.on()) continue;
+      if (waits && !state_.maintenance.on() && campaign->leasable()) continue;
       v1::Event event;
       event.mutable_finished()->set_trial(trial);
       event.mutable_finished()->mutable_verification()->set_iteration(open.planned.iteration());
       v1::Campaign held;
-      event.mutable_finished()->mutable_verification()->set_text(scheduler_.SayWhatHoldsIt(*campaign, step->now, &held)
-                                                                     ? absl::StrCat("abandoned: ", held.message())
-                                                                     : "abandoned: no worker leased the trial");
+      event.mutable_finished()->mutable_verification()->set_text(
+          scheduler_.SayWhatHoldsIt(*campaign, step->now, &held) ? absl::StrCat("abandoned: ", held.message())
+          : campaign->leasable()                                 ? "abandoned: no worker leased the trial"
+                                                                 : "abandoned: the campaign was paused");
       committer_.Add(step, campaign.get(), std::move(event));
     }
   }

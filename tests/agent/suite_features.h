@@ -7,7 +7,7 @@ namespace pawl {
 // What the official conformance suite wants a server to have: tools, resources and prompts whose names and answers it
 // knows. Also for tests of the protocol that need no Pawl. `test_slow_tool` goes on until it is cancelled, 20 s at
 // most.
-class SuiteFeatures final : public McpFeatures {
+class SuiteFeatures : public McpFeatures {
  public:
   SuiteFeatures();
 

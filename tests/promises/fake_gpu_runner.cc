@@ -17,6 +17,7 @@
 #include <string>
 #include <thread>
 
+#include "base/sync/steady_time.h"
 #include "pawl/v1/runner.pb.h"
 #include "worker/process/message_pipe.h"
 #include "worker/runner/driver/cuda_driver.h"
@@ -146,9 +147,9 @@ v1::RunnerReply Answer(const v1::RunnerRequest& request) {
 
 int main() {
   pawl::v1::RunnerRequest request;
-  while (pawl::ReadMessage(0, &request, absl::InfiniteFuture()).ok()) {
+  while (pawl::ReadMessage(0, &request, pawl::SteadyTime::InfiniteFuture()).ok()) {
     const pawl::v1::RunnerReply reply = pawl::Answer(request);
-    if (!pawl::WriteMessage(1, reply, absl::InfiniteFuture()).ok() || reply.context_lost()) _exit(1);
+    if (!pawl::WriteMessage(1, reply, pawl::SteadyTime::InfiniteFuture()).ok() || reply.context_lost()) _exit(1);
   }
   _exit(0);
 }

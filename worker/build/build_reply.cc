@@ -14,8 +14,8 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
-#include "absl/time/clock.h"
 #include "base/names/utf8.h"
+#include "base/sync/steady_time.h"
 #include "kernels/bundle_message.h"
 #include "kernels/entry_name.h"
 #include "kernels/source/active_source.h"
@@ -130,11 +130,31 @@ std::optional<v1::Failure> Stolen(const v1::BuildRequest& request, bool compiled
   return std::nullopt;
 }
 
+// Whether nvcc hands it on to a program that can start any other (the host compiler's -wrapper), or starts one itself.
+bool RunsOthers(absl::string_view option) {
+  constexpr absl::string_view kOthers[] = {"-Xcompiler", "--compiler-options",
+                                           "-Xlinker",   "--linker-options",
+                                           "-Xarchive",  "--archive-options",
+                                           "-ccbin",     "--compiler-bindir",
+                                           "-run",       "--run",
+                                           "-dryrun",    "--dryrun",
+                                           "-optf",      "--options-file",
+                                           "-aug-hostc", "--augment-host-compiler"};
+  return std::any_of(std::begin(kOthers), std::end(kOthers),
+                     [&](absl::string_view other) { return absl::StartsWith(option, other); });
+}
+
 // The weaker guard, before compiling, where there is no sandbox.
 std::optional<v1::Failure> RefuseUnread(const v1::BuildRequest& request) {
   const std::vector<AskedFor> asked = AskedForOutside(request);
   if (!asked.empty()) return Refused(request, asked[0].file, asked[0].path.line, asked[0].path.path);
   for (const std::string& option : request.options()) {
+    if (RunsOthers(option)) {
+      return BuildFailure(v1::CHECK_BUILD_SANDBOX,
+                          absl::StrCat("the compile option \"", option,
+                                       "\" is for another program than the device compiler, which only a build sandbox "
+                                       "allows"));
+    }
     if (!absl::StrContains(option, "..") && !absl::StrContains(option, "/") && !absl::StrContains(option, "@") &&
         !absl::StrContains(option, "~")) {
       continue;
@@ -428,7 +448,7 @@ void Judge(const v1::BuildRequest& request, const Compilation& compilation, v1::
 }  // namespace
 
 v1::BuildReply MakeBuildReply(const v1::BuildRequest& request, const Compilers& compilers) {
-  const absl::Time start = absl::Now();
+  const SteadyTime start = SteadyNow();
   v1::BuildReply reply;
   if (!IsArchitecture(request.architecture())) {
     reply.set_host_error(absl::StrCat("\"", request.architecture(), "\" is not an architecture such as sm_90"));
@@ -454,7 +474,7 @@ v1::BuildReply MakeBuildReply(const v1::BuildRequest& request, const Compilers& 
       request.binary().empty() ? CompileFiles(request, compilers, *libraries) : TakeCubin(request);
   reply.set_log(ValidUtf8(std::string_view(compilation.log).substr(0, kLogCap)));
   Judge(request, compilation, &reply);
-  reply.set_seconds(absl::ToDoubleSeconds(absl::Now() - start));
+  reply.set_seconds(absl::ToDoubleSeconds(SteadyNow() - start));
   return reply;
 }
 

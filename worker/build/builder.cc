@@ -9,8 +9,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/time/clock.h"
 #include "base/names/utf8.h"
+#include "base/sync/steady_time.h"
 #include "worker/build/build_reply.h"
 #include "worker/process/spawn.h"
 
@@ -47,6 +47,12 @@ std::map<std::string, std::string> CleanEnvironment() {
     if (const char* value = getenv(name); value != nullptr) env[name] = value;
   }
   return env;
+}
+
+// nvcc runs what a variant's compile options tell it to (-Xcompiler=-wrapper,...). What that leaves behind could meddle
+// with the builds that follow, the reference's among them: it ends with its sandbox. NVRTC and ptxas run nothing.
+bool RunsPrograms(const v1::BuildRequest& request) {
+  return request.compiler() == v1::COMPILER_NVCC && request.binary().empty();
 }
 
 }  // namespace
@@ -107,7 +113,7 @@ absl::StatusOr<Builder::Process> Builder::Launch() const {
 }
 
 absl::Status Builder::Greet(ChildProcess& process, v1::BuildReply* hello) const {
-  absl::Status status = process.Receive(hello, absl::Now() + kStartTime);
+  absl::Status status = process.Receive(hello, SteadyNow() + kStartTime);
   if (!status.ok()) return absl::InternalError(absl::StrCat("pawl-builder did not start: ", status.message()));
   if (hello->host_error().empty()) return absl::OkStatus();
   // It says what it found to compile with only when it stands in its sandbox.
@@ -146,12 +152,16 @@ absl::StatusOr<v1::BuildReply> Builder::BuildOnce(const v1::BuildRequest& reques
                                                   bool* killed) {
   absl::StatusOr<Process> process = Take();
   if (!process.ok()) return process.status();
-  const absl::Time start = absl::Now();
-  const absl::Time deadline = start + absl::Seconds(request.deadline_seconds());
+  const SteadyTime start = SteadyNow();
+  const SteadyTime deadline = start + absl::Seconds(request.deadline_seconds());
   v1::BuildReply reply;
   absl::Status status = (*process)->Send(request, deadline);
   if (status.ok()) status = (*process)->Receive(&reply, deadline, stopped);
   if (status.ok()) {
+    if (RunsPrograms(request)) {
+      (*process)->Kill();
+      process->reset();
+    }
     GiveBack(*std::move(process));
     if (!reply.host_error().empty()) return absl::FailedPreconditionError(reply.host_error());
     *killed = IsOutOfMemory(reply);
@@ -163,7 +173,7 @@ absl::StatusOr<v1::BuildReply> Builder::BuildOnce(const v1::BuildRequest& reques
   GiveBack(nullptr);
   if (absl::IsCancelled(status)) return status;
   reply.Clear();
-  reply.set_seconds(absl::ToDoubleSeconds(absl::Now() - start));
+  reply.set_seconds(absl::ToDoubleSeconds(SteadyNow() - start));
   if (absl::IsDeadlineExceeded(status)) {
     *reply.mutable_failure() = BuildTimeout(request, request.deadline_seconds());
     return reply;

@@ -29,8 +29,8 @@ struct BuilderOptions {
 };
 
 // A pool of warm pawl-builder processes, which never open the GPU. Build may be called from many threads: each call has
-// a process to itself and waits for one when all are busy. A process that overran its deadline or died is replaced
-// when it is next needed.
+// a process to itself and waits for one when all are busy. A process that overran its deadline or died, or in which
+// nvcc ran, is replaced when one is next needed.
 class Builder : public Compiler {
  public:
   // FailedPrecondition: no sandbox is available. Unavailable: neither NVRTC nor nvcc is there. NotFound: no

@@ -8,10 +8,12 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <filesystem>
 #include <string>
 #include <string_view>
 
 #include "absl/strings/str_cat.h"
+#include "base/sync/steady_time.h"
 #include "worker/build/build_reply.h"
 #include "worker/host/header_libraries.h"
 #include "worker/process/message_pipe.h"
@@ -19,6 +21,8 @@
 
 namespace pawl {
 namespace {
+
+namespace fs = std::filesystem;
 
 // Limit of one process: a compiler, or this builder, which is restarted when it reaches the limit.
 constexpr int kCpuSeconds = 3600;
@@ -94,6 +98,16 @@ void LoadNvrtc(Compilers* compilers) {
                              .headers = {}});
 }
 
+// A compile option can name a file to write (-fdevice-time-trace=FILE). The next source must not find it: the same
+// source gives the same cubin, whatever was compiled before.
+void EmptyTemporaryFolder() {
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::directory_iterator("/tmp", error)) {
+    std::error_code ignored;
+    fs::remove_all(entry.path(), ignored);
+  }
+}
+
 int Main(int argc, char** argv) {
   if (argc == 2 && std::string_view(argv[1]) == "--version") {
     std::puts("pawl-builder " PAWL_VERSION);
@@ -125,13 +139,14 @@ int Main(int argc, char** argv) {
     hello.set_log(absl::StrCat(nvrtc, arguments.toolkit.nvcc.empty() ? "" : ", nvcc", ", ",
                                sandbox.ok() ? "sandboxed" : absl::StrCat("not sandboxed: ", sandbox.message())));
   }
-  if (!WriteMessage(pipes.replies, hello, absl::InfiniteFuture()).ok()) return 1;
+  if (!WriteMessage(pipes.replies, hello, SteadyTime::InfiniteFuture()).ok()) return 1;
 
   v1::BuildRequest request;
   absl::Status status;
-  while ((status = ReadMessage(pipes.requests, &request, absl::InfiniteFuture())).ok()) {
-    status = WriteMessage(pipes.replies, MakeBuildReply(request, compilers), absl::InfiniteFuture());
+  while ((status = ReadMessage(pipes.requests, &request, SteadyTime::InfiniteFuture())).ok()) {
+    status = WriteMessage(pipes.replies, MakeBuildReply(request, compilers), SteadyTime::InfiniteFuture());
     if (!status.ok()) break;
+    if (sandbox.ok()) EmptyTemporaryFolder();
   }
   if (absl::IsUnavailable(status)) return 0;  // the owner is done
   std::fprintf(stderr, "pawl-builder: %s\n", status.ToString().c_str());

@@ -10,6 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "base/hash/hash.h"
+#include "base/sync/steady_time.h"
 #include "kernels/data_type.h"
 #include "kernels/plan.h"
 #include "kernels/space.h"
@@ -235,7 +236,7 @@ void ReferenceCache::Put(const std::string& key, std::shared_ptr<const v1::Build
 absl::StatusOr<BuiltVariant> BuildVariant(Compiler& builder, const v1::Bundle& bundle, const v1::Variant& variant,
                                           const std::vector<v1::Size>& sizes, const v1::GpuInfo& gpu,
                                           const Stopped& stopped, const v1::Bundle* start) {
-  const absl::Time begin = absl::Now();
+  const SteadyTime begin = SteadyNow();
   BuiltVariant built;
   built.variant = variant;
   Planner planner(bundle);
@@ -259,7 +260,7 @@ absl::StatusOr<BuiltVariant> BuildVariant(Compiler& builder, const v1::Bundle& b
       const absl::StatusOr<v1::Plan> of_start = start_planner->MakePlan(StartVariant(*start), size, gpu);
       if (of_start.ok()) built.failure = CheckResultPlaces(*plan, *of_start);
     }
-    built.seconds = built.check_seconds = absl::ToDoubleSeconds(absl::Now() - begin);
+    built.seconds = built.check_seconds = absl::ToDoubleSeconds(SteadyNow() - begin);
     if (built.failure) return built;
     absl::StatusOr<std::vector<TensorFile>> files = TakeFiles(bundle, &*plan);
     if (!files.ok()) return files.status();
@@ -313,7 +314,7 @@ absl::StatusOr<BuiltVariant> BuildVariant(Compiler& builder, const v1::Bundle& b
   if (!built.failure) {
     if (absl::Status status = BuildSetup(builder, bundle, sizes, gpu, stopped, &built); !status.ok()) return status;
   }
-  built.seconds = absl::ToDoubleSeconds(absl::Now() - begin);
+  built.seconds = absl::ToDoubleSeconds(SteadyNow() - begin);
   return built;
 }
 

@@ -7,7 +7,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
+#include "base/sync/steady_time.h"
 #include "worker/device/cuda_device.h"
 #include "worker/device/job_file.h"
 
@@ -77,7 +77,7 @@ absl::StatusOr<std::vector<NcuKernel>> CuptiProfiler::Measure(const ProfileItem&
 }
 
 absl::StatusOr<Profiling> CuptiProfiler::Profile(const std::vector<ProfileItem>& items) {
-  const absl::Time start = absl::Now();
+  const SteadyTime start = SteadyNow();
   if (device_.toolkit().cupti.empty()) return absl::UnavailableError("libcupti was not found in the toolkit");
   if (folder_.path().empty()) return absl::UnavailableError("no folder can be made below TMPDIR");
   Profiling profiling;
@@ -96,7 +96,7 @@ absl::StatusOr<Profiling> CuptiProfiler::Profile(const std::vector<ProfileItem>&
   }
   profiling.raw = RawPage(all);
   profiling.missing = missing_;
-  profiling.seconds = absl::ToDoubleSeconds(absl::Now() - start);
+  profiling.seconds = absl::ToDoubleSeconds(SteadyNow() - start);
   return profiling;
 }
 

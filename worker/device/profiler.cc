@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "base/sync/steady_time.h"
 #include "profiles/metrics.h"
 #include "profiles/ncu/ncu_csv.h"
 #include "worker/device/cuda_device.h"
@@ -217,7 +218,7 @@ absl::StatusOr<std::vector<v1::Evidence>> EvidenceOf(const v1::GpuInfo& gpu, con
 }
 
 absl::StatusOr<Profiling> NcuProfiler::Profile(const std::vector<ProfileItem>& items) {
-  const absl::Time start = absl::Now();
+  const SteadyTime start = SteadyNow();
   Profiling profiling;
   absl::StatusOr<Pages> pages = Run(items);
   if (absl::IsCancelled(pages.status())) return pages.status();
@@ -247,7 +248,7 @@ absl::StatusOr<Profiling> NcuProfiler::Profile(const std::vector<ProfileItem>& i
       }
     }
   }
-  profiling.seconds = absl::ToDoubleSeconds(absl::Now() - start);
+  profiling.seconds = absl::ToDoubleSeconds(SteadyNow() - start);
   return profiling;
 }
 

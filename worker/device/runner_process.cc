@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/sync/steady_time.h"
 #include "worker/process/host_fault.h"
 
 namespace pawl {
@@ -50,15 +51,15 @@ absl::Status RunnerProcess::OpenSpare() {
   absl::StatusOr<std::unique_ptr<ChildProcess>> started = Spawn();
   if (!started.ok()) return started.status();
   spare_ = *std::move(started);
-  spare_opens_until_ = absl::Now() + kOpenDeadline;
+  spare_opens_until_ = SteadyNow() + kOpenDeadline;
   const absl::Status sent = spare_->Send(OpenRequest(), spare_opens_until_);
   if (!sent.ok()) EndSpare();
   return sent;
 }
 
 void RunnerProcess::Settle() {
-  if (spare_ == nullptr || spare_opens_until_ == absl::InfinitePast()) return;
-  const absl::Time until = std::exchange(spare_opens_until_, absl::InfinitePast());
+  if (spare_ == nullptr || spare_opens_until_ == SteadyTime::InfinitePast()) return;
+  const SteadyTime until = std::exchange(spare_opens_until_, SteadyTime::InfinitePast());
   v1::RunnerReply reply;
   const absl::Status status = spare_->Receive(&reply, until, stopped_);
   busy_seconds_ += reply.seconds();
@@ -71,7 +72,7 @@ void RunnerProcess::Settle() {
 
 void RunnerProcess::EndSpare() {
   spare_.reset();
-  spare_opens_until_ = absl::InfinitePast();
+  spare_opens_until_ = SteadyTime::InfinitePast();
 }
 
 absl::StatusOr<std::unique_ptr<ChildProcess>> RunnerProcess::Spawn() const {
@@ -127,11 +128,11 @@ void RunnerProcess::EndAll() {
 }
 
 absl::StatusOr<v1::RunnerReply> RunnerProcess::Exchange(const v1::RunnerRequest& request, absl::Duration deadline) {
-  const absl::Time until = absl::Now() + deadline;
+  const SteadyTime until = SteadyNow() + deadline;
   return Reply(child_->Send(request, until), until, deadline);
 }
 
-absl::StatusOr<v1::RunnerReply> RunnerProcess::Reply(absl::Status status, absl::Time until, absl::Duration deadline) {
+absl::StatusOr<v1::RunnerReply> RunnerProcess::Reply(absl::Status status, SteadyTime until, absl::Duration deadline) {
   v1::RunnerReply reply;
   if (status.ok()) status = child_->Receive(&reply, until, stopped_);
   if (absl::IsCancelled(status)) {

@@ -8,6 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "base/sync/steady_time.h"
 #include "pawl/v1/runner.pb.h"
 #include "worker/process/child_process.h"
 #include "worker/sandbox/sandboxing.h"
@@ -61,7 +62,7 @@ class RunnerProcess : public KernelProcess {
 
  private:
   absl::StatusOr<v1::RunnerReply> Exchange(const v1::RunnerRequest& request, absl::Duration deadline);
-  absl::StatusOr<v1::RunnerReply> Reply(absl::Status status, absl::Time until, absl::Duration deadline);
+  absl::StatusOr<v1::RunnerReply> Reply(absl::Status status, SteadyTime until, absl::Duration deadline);
 
   absl::StatusOr<std::unique_ptr<ChildProcess>> Spawn() const;
   void EndAll();
@@ -71,7 +72,7 @@ class RunnerProcess : public KernelProcess {
 
   Options options_;
   std::unique_ptr<ChildProcess> child_, spare_;
-  absl::Time spare_opens_until_ = absl::InfinitePast();  // past: its reply to the request to open has been read
+  SteadyTime spare_opens_until_ = SteadyTime::InfinitePast();  // past: its reply to the request to open has been read
   struct Loaded {
     std::map<std::string, v1::LoadReply> replies;  // by the launches they are about
     uint64_t used = 0;  // grows with each Load: the least recently asked for goes first when there are too many

@@ -437,6 +437,12 @@ def draw_floats(spec, low, high, count, rng, distribution):
         values = middle + half / 3 * rng.standard_normal(count)
     elif distribution == "HEAVY_TAILS":
         values = middle + half * sign() * np.exp2(-20 * rng.random(count))
+        if rng.random() < 0.5:  # as in most inputs, but for a few
+            rare = rng.random(count) < 2.0 ** -rng.integers(3, 17)
+            if count:
+                rare[rng.integers(count)] = True
+            far = middle + half * sign() * (1 - 0.25 * rng.random(count))
+            values = np.where(rare, far, draw_floats(spec, *range_of(spec, "", 0), count, rng, ""))
     elif distribution == "LARGE":
         values = middle + half * sign() * (1 - 0.25 * rng.random(count))
     elif distribution == "EQUAL":

@@ -14,8 +14,8 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "base/hash/hash.h"
+#include "base/sync/steady_time.h"
 #include "kernels/data_file.h"
 #include "kernels/data_type.h"
 #include "kernels/plan.h"
@@ -30,7 +30,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr absl::Duration kStartDeadline = absl::Minutes(3);  // PyTorch from a cold disk
-constexpr absl::Duration kGrace = absl::Seconds(15);         // for the process to end a problem that hangs
 constexpr int kBaselineMeasurements = 30;
 constexpr char kServer[] = "pawl_problem.py";
 constexpr char kWinner[] = "pawl_winner.cubin";
@@ -260,7 +259,7 @@ absl::Status ProblemProcess::Start() {
 
 absl::StatusOr<nlohmann::json> ProblemProcess::Receive(absl::Duration deadline) {
   google::protobuf::BytesValue message;
-  absl::Status status = child_->Receive(&message, absl::Now() + deadline, stopped_);
+  absl::Status status = child_->Receive(&message, SteadyNow() + deadline, stopped_);
   if (!status.ok()) {
     Restart();
     if (absl::IsCancelled(status)) return status;
@@ -277,7 +276,7 @@ absl::StatusOr<nlohmann::json> ProblemProcess::Receive(absl::Duration deadline) 
 absl::Status ProblemProcess::Send(const Json& request, absl::Duration deadline) {
   google::protobuf::BytesValue message;
   message.set_value(request.dump(-1, ' ', false, Json::error_handler_t::replace));
-  const absl::Status sent = child_->Send(message, absl::Now() + deadline);
+  const absl::Status sent = child_->Send(message, SteadyNow() + deadline);
   if (sent.ok()) return sent;
   Restart();
   return absl::UnavailableError(absl::StrCat("the process that runs problem.py failed: ", sent.message()));
@@ -289,7 +288,7 @@ absl::StatusOr<nlohmann::json> ProblemProcess::Exchange(const Json& request, abs
 }
 
 absl::StatusOr<nlohmann::json> ProblemProcess::ReadReply(absl::Duration deadline) {
-  absl::StatusOr<Json> reply = Receive(deadline + kGrace);
+  absl::StatusOr<Json> reply = Receive(deadline + options_.grace);
   if (!reply.ok()) return reply;
   if (absl::Status error = ErrorOf(*reply); !error.ok()) return error;
   return reply;

@@ -30,6 +30,7 @@ class ProblemProcess : public ProblemServer {
     const Sandboxing* sandboxing = nullptr;  // null: not locked in. Must outlive this
     int64_t memory_bytes = 0;  // of main memory that a problem may take; 0: three quarters of the machine's
     absl::Duration deadline = absl::Seconds(60);            // of inputs() and reference() together, or of check()
+    absl::Duration grace = absl::Seconds(15);               // for the process to end a problem that hangs
     absl::Duration baseline_deadline = absl::Seconds(180);  // of timing at one size, torch.compile included
   };
   explicit ProblemProcess(Options options) : options_(std::move(options)) {}

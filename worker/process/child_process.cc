@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "base/sync/steady_time.h"
 #include "worker/process/message_pipe.h"
 
 namespace pawl {
@@ -118,16 +119,16 @@ void ChildProcess::KeepErrors() {
   }
 }
 
-absl::Status ChildProcess::Send(const google::protobuf::MessageLite& message, absl::Time deadline) {
+absl::Status ChildProcess::Send(const google::protobuf::MessageLite& message, SteadyTime deadline) {
   return Explain(WriteMessage(requests_.get(), message, deadline));
 }
 
-absl::Status ChildProcess::Receive(google::protobuf::MessageLite* message, absl::Time deadline,
+absl::Status ChildProcess::Receive(google::protobuf::MessageLite* message, SteadyTime deadline,
                                    const Stopped& stopped) {
-  while (stopped && absl::Now() < deadline) {
+  while (stopped && SteadyNow() < deadline) {
     if (stopped()) return Explain(absl::CancelledError("its answer is no longer needed"));
     pollfd reply = {replies_.get(), POLLIN, 0};
-    if (poll(&reply, 1, PollTimeout(std::min(deadline, absl::Now() + kStopLook))) > 0) break;
+    if (poll(&reply, 1, PollTimeout(std::min(deadline, SteadyNow() + kStopLook))) > 0) break;
   }
   return Explain(ReadMessage(replies_.get(), message, deadline));
 }
@@ -139,9 +140,9 @@ absl::Status ChildProcess::Explain(absl::Status status) {
   }
   // A closed pipe comes just before the end that explains it; one that goes on without its pipe is ended.
   if (absl::IsUnavailable(status)) {
-    const absl::Time patience = absl::Now() + absl::Seconds(2);
+    const SteadyTime patience = SteadyNow() + absl::Seconds(2);
     const Fd pid_fd(OpenPidFd(pid_));
-    while (alive() && absl::Now() < patience) {
+    while (alive() && SteadyNow() < patience) {
       pollfd fd = {pid_fd.get(), POLLIN, 0};
       poll(&fd, 1, pid_fd.valid() ? PollTimeout(patience) : 10);
     }

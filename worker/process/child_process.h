@@ -16,6 +16,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "base/sync/steady_condition.h"
+#include "base/sync/steady_time.h"
 #include "google/protobuf/message_lite.h"
 #include "worker/process/process.h"
 #include "worker/process/spawn.h"
@@ -43,8 +44,8 @@ class ChildProcess {
   // DeadlineExceeded: it still runs, but the conversation is out of step: Kill it. Any other error (CANCELLED: it was
   // stopped before its reply began): it is over, killed and reaped; the message says how it ended and the end of what
   // it wrote to standard error.
-  absl::Status Send(const google::protobuf::MessageLite& message, absl::Time deadline);
-  absl::Status Receive(google::protobuf::MessageLite* message, absl::Time deadline, const Stopped& stopped = nullptr);
+  absl::Status Send(const google::protobuf::MessageLite& message, SteadyTime deadline);
+  absl::Status Receive(google::protobuf::MessageLite* message, SteadyTime deadline, const Stopped& stopped = nullptr);
 
   bool alive();
   void Kill();  // the whole group, then waits for the child's end

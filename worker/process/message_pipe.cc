@@ -9,6 +9,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "base/sync/steady_time.h"
 #include "worker/process/process.h"
 
 namespace pawl {
@@ -17,17 +18,17 @@ namespace {
 constexpr size_t kLengthBytes = 4;
 constexpr size_t kStep = 1 << 20;  // memory is taken as bytes arrive, not as a length promises
 
-absl::Status WaitFor(int fd, short events, absl::Time deadline) {
+absl::Status WaitFor(int fd, short events, SteadyTime deadline) {
   while (true) {
     pollfd entry = {fd, events, 0};
     const int ready = poll(&entry, 1, PollTimeout(deadline));
     if (ready > 0) return absl::OkStatus();
     if (ready < 0 && errno != EINTR) return absl::ErrnoToStatus(errno, "poll");
-    if (absl::Now() >= deadline) return absl::DeadlineExceededError("the peer did not answer in time");
+    if (SteadyNow() >= deadline) return absl::DeadlineExceededError("the peer did not answer in time");
   }
 }
 
-absl::Status WriteAll(int fd, const char* data, size_t size, absl::Time deadline) {
+absl::Status WriteAll(int fd, const char* data, size_t size, SteadyTime deadline) {
   while (size > 0) {
     const ssize_t written = QuietWrite(fd, data, size);
     if (written >= 0) {
@@ -44,7 +45,7 @@ absl::Status WriteAll(int fd, const char* data, size_t size, absl::Time deadline
   return absl::OkStatus();
 }
 
-absl::Status ReadSome(int fd, char* data, size_t size, absl::Time deadline, const char* where) {
+absl::Status ReadSome(int fd, char* data, size_t size, SteadyTime deadline, const char* where) {
   while (size > 0) {
     if (absl::Status status = WaitFor(fd, POLLIN, deadline); !status.ok()) return status;
     const ssize_t got = read(fd, data, size);
@@ -59,7 +60,7 @@ absl::Status ReadSome(int fd, char* data, size_t size, absl::Time deadline, cons
 
 }  // namespace
 
-absl::Status WriteMessage(int fd, const google::protobuf::MessageLite& message, absl::Time deadline) {
+absl::Status WriteMessage(int fd, const google::protobuf::MessageLite& message, SteadyTime deadline) {
   const size_t size = message.ByteSizeLong();
   if (size > kMaxMessageBytes) {
     return absl::InvalidArgumentError(absl::StrCat("a message of ", size, " bytes: the limit is ", kMaxMessageBytes));
@@ -71,7 +72,7 @@ absl::Status WriteMessage(int fd, const google::protobuf::MessageLite& message, 
   return WriteAll(fd, bytes.data(), bytes.size(), deadline);
 }
 
-absl::Status ReadMessage(int fd, google::protobuf::MessageLite* message, absl::Time deadline) {
+absl::Status ReadMessage(int fd, google::protobuf::MessageLite* message, SteadyTime deadline) {
   unsigned char length[kLengthBytes];
   absl::Status status =
       ReadSome(fd, reinterpret_cast<char*>(length), sizeof(length), deadline, "where a message would begin");

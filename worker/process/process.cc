@@ -12,6 +12,7 @@
 #include <fstream>
 
 #include "absl/status/status.h"
+#include "base/sync/steady_time.h"
 
 namespace pawl {
 
@@ -50,9 +51,9 @@ void SetNonBlocking(int fd) {
   if (flags >= 0 && (flags & O_NONBLOCK) == 0) fcntl(fd, F_SETFL, flags | O_NONBLOCK);
 }
 
-int PollTimeout(absl::Time deadline) {
-  if (deadline == absl::InfiniteFuture()) return -1;
-  const absl::Duration left = deadline - absl::Now();
+int PollTimeout(SteadyTime deadline) {
+  if (deadline == SteadyTime::InfiniteFuture()) return -1;
+  const absl::Duration left = deadline - SteadyNow();
   if (left <= absl::ZeroDuration()) return 0;
   return static_cast<int>(std::min<int64_t>(absl::ToInt64Milliseconds(left) + 1, 1 << 30));
 }

@@ -9,6 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "base/sync/steady_time.h"
 
 namespace pawl {
 
@@ -47,8 +48,8 @@ ssize_t QuietWrite(int fd, const void* data, size_t size);
 void SetNonBlocking(int fd);
 
 // What poll() takes for "until the deadline": 0 when it is past, -1 for an infinite one. Rounded up, so that a loop
-// does not spin through the last millisecond.
-int PollTimeout(absl::Time deadline);
+// does not spin through the last millisecond. Deadlines of processes are times of SteadyNow().
+int PollTimeout(SteadyTime deadline);
 
 // Kills every child of this process, with the process group of each that leads one. For a program that must end at
 // once: nobody waits for them.

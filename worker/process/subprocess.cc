@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "base/sync/steady_time.h"
 #include "worker/process/process.h"
 #include "worker/process/spawn.h"
 
@@ -33,7 +34,7 @@ class Run {
   void CheckTime();
   void CheckStopped();
   void CheckEnd();
-  absl::Time NextEvent() const;
+  SteadyTime NextEvent() const;
 
   const ProcessOptions& options_;
   std::string_view input_left_;
@@ -43,7 +44,7 @@ class Run {
   bool termed_ = false;
   bool killed_ = false;
   bool stopped_ = false;
-  absl::Time started_, next_, give_up_ = absl::InfiniteFuture();
+  SteadyTime started_, next_, give_up_ = SteadyTime::InfiniteFuture();
   ProcessResult result_;
 };
 
@@ -52,7 +53,7 @@ absl::Status Run::Start() {
   for (const auto* pipe : {&in, &out, &err}) {
     if (!pipe->ok()) return pipe->status();
   }
-  started_ = absl::Now();
+  started_ = SteadyNow();
   absl::StatusOr<pid_t> pid = Spawn({.argv = options_.argv,
                                      .env = options_.env,
                                      .directory = options_.directory,
@@ -95,16 +96,16 @@ void Run::Drain(Fd& fd, std::string& text) {
 }
 
 void Run::CheckTime() {
-  if (ended_ || stopped_ || absl::Now() < next_) return;
+  if (ended_ || stopped_ || SteadyNow() < next_) return;
   result_.timed_out = true;
   if (!termed_) {
     termed_ = true;
     Signal(SIGTERM);
-    next_ = absl::Now() + options_.grace;
+    next_ = SteadyNow() + options_.grace;
   } else if (!killed_) {
     killed_ = true;
     Signal(SIGKILL);
-    next_ = absl::InfiniteFuture();
+    next_ = SteadyTime::InfiniteFuture();
   }
 }
 
@@ -112,7 +113,7 @@ void Run::CheckStopped() {
   if (ended_ || stopped_ || !options_.stopped || !options_.stopped()) return;
   stopped_ = killed_ = true;
   Signal(SIGKILL);
-  next_ = absl::InfiniteFuture();
+  next_ = SteadyTime::InfiniteFuture();
 }
 
 void Run::CheckEnd() {
@@ -121,18 +122,18 @@ void Run::CheckEnd() {
   // It is not reaped yet, so the group's number can't belong to anyone else.
   if (options_.own_group) Signal(SIGKILL);
   // A process that still holds the pipes has left the group; its output is not waited for.
-  give_up_ = absl::Now() + absl::Milliseconds(200);
+  give_up_ = SteadyNow() + absl::Milliseconds(200);
 }
 
-absl::Time Run::NextEvent() const {
-  absl::Time next = ended_ ? give_up_ : next_;
-  if (!ended_ && !pid_fd_.valid()) next = std::min(next, absl::Now() + absl::Milliseconds(10));
-  if (!ended_ && !stopped_ && options_.stopped) next = std::min(next, absl::Now() + kStopLook);
+SteadyTime Run::NextEvent() const {
+  SteadyTime next = ended_ ? give_up_ : next_;
+  if (!ended_ && !pid_fd_.valid()) next = std::min(next, SteadyNow() + absl::Milliseconds(10));
+  if (!ended_ && !stopped_ && options_.stopped) next = std::min(next, SteadyNow() + kStopLook);
   return next;
 }
 
 void Run::Loop() {
-  while (!(ended_ && !out_.valid() && !err_.valid()) && absl::Now() < give_up_) {
+  while (!(ended_ && !out_.valid() && !err_.valid()) && SteadyNow() < give_up_) {
     pollfd fds[] = {{ended_ ? -1 : pid_fd_.get(), POLLIN, 0},
                     {in_.get(), POLLOUT, 0},
                     {out_.get(), POLLIN, 0},
@@ -153,7 +154,7 @@ ProcessResult Run::Finish() {
   const ProcessEnd end = Reap(pid_);
   result_.exit_code = end.exit_code;
   result_.signal = end.signal;
-  result_.seconds = absl::ToDoubleSeconds(absl::Now() - started_);
+  result_.seconds = absl::ToDoubleSeconds(SteadyNow() - started_);
   return std::move(result_);
 }
 

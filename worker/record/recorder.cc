@@ -10,6 +10,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
+#include "base/sync/steady_time.h"
 #include "kernels/plan.h"
 #include "kernels/space.h"
 #include "profiles/gpus.h"
@@ -189,7 +190,7 @@ absl::StatusOr<Recorder::Measured> Recorder::LoadAgain(BuiltVariant built, const
 
 absl::Status Recorder::ProfileAll(std::vector<Measured>* measured, RecordingJournal* journal, const Report& report,
                                   const Say& say, RecordProgress* progress) {
-  const absl::Time start = absl::Now();
+  const SteadyTime start = SteadyNow();
   progress->to_profile = measured->size();
   for (size_t first = 0; first < measured->size(); first += kProfiledTogether) {
     const size_t last = std::min(measured->size(), first + kProfiledTogether);
@@ -213,7 +214,7 @@ absl::Status Recorder::ProfileAll(std::vector<Measured>* measured, RecordingJour
       if (absl::Status status = journal->Append(record); !status.ok()) return status;
     }
     progress->profiled = last;
-    progress->profile_seconds = absl::ToDoubleSeconds(absl::Now() - start);
+    progress->profile_seconds = absl::ToDoubleSeconds(SteadyNow() - start);
     report(*progress);
   }
   return absl::OkStatus();
@@ -339,7 +340,7 @@ absl::StatusOr<Recording> Recorder::Run(const Report& report, const Say& say) {
     return found == before.end() || (options_.profile && !found->second.has_failure() && !found->second.has_evidence());
   };
 
-  const absl::Time start = absl::Now();
+  const SteadyTime start = SteadyNow();
   BuildAhead builds({}, [&](const v1::Variant& variant) {
     return BuildVariant(device_.builder(), bundle_, variant, AllSizes(bundle_).all, device_.gpu(), nullptr, &bundle_);
   });
@@ -375,7 +376,7 @@ absl::StatusOr<Recording> Recorder::Run(const Report& report, const Say& say) {
                          record.failure().size(), ": ", record.failure().message()));
       }
       ++progress.fresh;
-      progress.seconds = absl::ToDoubleSeconds(absl::Now() - start);
+      progress.seconds = absl::ToDoubleSeconds(SteadyNow() - start);
       report(progress);
     }
     if (walk_) walk_->Learn(variant, fresh ? measured->log_speedup : LogSpeedup(record));

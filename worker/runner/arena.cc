@@ -60,7 +60,7 @@ Arena Arena::For(const v1::Plan& a, const v1::Plan& b, const std::vector<uint64_
     slot.bytes = SharedTensorBytes(a, b, i);
     slot.begin = arena.bytes_;
     const uint64_t unshifted = AlignUp(slot.begin + kBand, unit), align = AlignOf(slot.tensor);
-    const uint64_t most = align < kAlignment ? kAlignment - align : 0;
+    const uint64_t most = 2 * std::max(align, kAlignment) - align;
     slot.offset = unshifted + (static_cast<size_t>(i) < shifts.size() ? std::min(shifts[i], most) : 0);
     slot.end = AlignUp(AlignUp(unshifted + most + slot.bytes) + kBand, unit);
     arena.bytes_ = slot.end;

@@ -20,9 +20,9 @@ class Arena {
   // Each tensor between two guard bands, one behind another. The band behind an input is all ones (NaN in every float
   // type, an index of -1), so that a read past the end shows; the other bands are random bytes. There is room for the
   // larger of the two plans' tensors, matched by index: candidate and parent share their buffers. Each tensor starts at
-  // a multiple of its alignment, and of 256 where that is less, or so many bytes behind one: its shift, less than 256,
-  // by index; empty: 0. However they are shifted, an arena has the same size, a multiple of every tensor's alignment.
-  // Its base must be one too.
+  // a multiple of its alignment, and of 256 where that is less, or so many bytes behind one: its shift, less than twice
+  // that, by index; empty: 0. However they are shifted, an arena has the same size, a multiple of every tensor's
+  // alignment. Its base must be one too.
   static Arena For(const v1::Plan& plan, const std::vector<uint64_t>& shifts = {}) { return For(plan, plan, shifts); }
   static Arena For(const v1::Plan& a, const v1::Plan& b, const std::vector<uint64_t>& shifts = {});
   // The tensors at these offsets, without bands (placement.h).

@@ -52,14 +52,16 @@ struct Segment {
   // The same of whole numbers: the lowest in two's complement, how far above it the highest is, and the one nearest
   // to 0.
   u64 first = 0, extent = 0, zero = 0;
-  u64 source = 0;     // of kCopy: address of the bytes
-  u64 row_bytes = 0;  // of kCopy: rows of so many bytes come in another order; 0: in their own
-  u32 content = 0;    // Content
-  u32 type = 0;       // v1::DataType
-  u32 stream = 0;     // tells the segments of a call apart
-  u32 call = 0;       // tells the calls of a fill apart
-  u32 whole = 0;      // the values are whole numbers, whatever the type
-  u32 shared = 0;     // the same in every call of a fill: calls are not told apart
+  double usual_low = 0, usual_high = 0;  // of kHeavyTails: of the values that most inputs have
+  u64 source = 0;                        // of kCopy: address of the bytes
+  u64 row_bytes = 0;                     // of kCopy: rows of so many bytes come in another order; 0: in their own
+  u32 content = 0;                       // Content
+  u32 type = 0;                          // v1::DataType
+  u32 stream = 0;                        // tells the segments of a call apart
+  u32 call = 0;                          // tells the calls of a fill apart
+  u32 whole = 0;                         // the values are whole numbers, whatever the type
+  u32 shared = 0;                        // the same in every call of a fill: calls are not told apart
+  u32 usual = 0;                         // of kHeavyTails: what most inputs are filled with, kNormal or kUniform
 };
 
 // v1::DataType.

@@ -12,6 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "base/sync/steady_time.h"
 #include "kernels/data_type.h"
 #include "pawl/v1/runner.pb.h"
 #include "worker/build/built_variant.h"
@@ -176,15 +177,15 @@ absl::Status RunJob(const std::string& file, absl::Duration limit) {
   if (!job.ok()) return job.status();
   GpuContext gpu(-1);
   PAWL_RETURN_IF_ERROR(gpu.Open(job->device(), job->support_cubin()));
-  const absl::Time start = absl::Now();
+  const SteadyTime start = SteadyNow();
   int called = 0;
   absl::Duration last = absl::ZeroDuration();
   for (const v1::Job::Item& item : job->items()) {
-    const absl::Time begin = absl::Now();
+    const SteadyTime begin = SteadyNow();
     const double growth = called == 0 ? 1 : BytesOf(item) / BytesOf(job->items(called - 1));
     if (begin + last * std::max(1.0, growth) > start + limit) break;
     PAWL_RETURN_IF_ERROR(RunItem(gpu, item));
-    last = absl::Now() - begin;
+    last = SteadyNow() - begin;
     printf("%s%d\n", kCalledItems, ++called);
     fflush(stdout);
   }

@@ -49,7 +49,7 @@ std::vector<uint64_t> DrawShifts(const v1::Plan& plan, SecretRandom& random) {
     } else if (places > 1 && style > 1) {
       shift = (2 * random.Below(places / 2) + 1) * align;
     }
-    shifts.push_back(shift);
+    shifts.push_back(shift + random.Below(2) * std::max(align, kAlign));
   }
   return shifts;
 }

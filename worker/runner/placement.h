@@ -29,7 +29,8 @@ class SecretRandom {
 
 // How far behind multiples of 256 the tensors of one call start, for Arena::For: tensors whose alignment is less start
 // at odd multiples of it in half of the calls, all at multiples of 256 in a quarter, and each at any in the others. So
-// neither what is right for aligned addresses only, nor what is right for the others only, passes for right.
+// neither what is right for aligned addresses only, nor what is right for the others only, passes for right. Nor does
+// what needs more than 256, or than a larger alignment: each tensor starts at odd multiples of that as often as not.
 std::vector<uint64_t> DrawShifts(const v1::Plan& plan, SecretRandom& random);
 
 // How the tensors of several calls lie in a run of memory.

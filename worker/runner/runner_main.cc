@@ -10,6 +10,7 @@
 
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "base/sync/steady_time.h"
 #include "worker/process/message_pipe.h"
 #include "worker/runner/job.h"
 #include "worker/runner/runner.h"
@@ -38,11 +39,12 @@ int Serve(int shared_fd) {
   pawl::Runner runner(shared_fd);
   for (;;) {
     pawl::v1::RunnerRequest request;
-    if (!pawl::ReadMessage(requests, &request, absl::InfiniteFuture()).ok()) return EXIT_SUCCESS;  // the owner is gone
-    const absl::Time start = absl::Now();
+    if (!pawl::ReadMessage(requests, &request, pawl::SteadyTime::InfiniteFuture()).ok())
+      return EXIT_SUCCESS;  // the owner is gone
+    const pawl::SteadyTime start = pawl::SteadyNow();
     pawl::v1::RunnerReply reply = runner.Answer(request);
-    reply.set_seconds(absl::ToDoubleSeconds(absl::Now() - start));
-    const bool sent = pawl::WriteMessage(replies, reply, absl::InfiniteFuture()).ok();
+    reply.set_seconds(absl::ToDoubleSeconds(pawl::SteadyNow() - start));
+    const bool sent = pawl::WriteMessage(replies, reply, pawl::SteadyTime::InfiniteFuture()).ok();
     // Destructors would only fail on a lost context: leave at once.
     if (!sent || reply.context_lost()) _exit(EXIT_FAILURE);
   }

@@ -145,6 +145,13 @@ Segment InputFill(const v1::PlanTensor& tensor, const v1::InputDraw& draw, u64 s
     segment.content = ContentOf(tensor.fill(), draw.distribution());
     segment.whole = !IsFloat(tensor.type()) || tensor.fill() == v1::FILL_INTEGERS;
     SetInputRange(tensor, draw, segment);
+    if (segment.content == kHeavyTails && !segment.whole) {
+      Segment usual;
+      SetInputRange(tensor, {}, usual);
+      segment.usual = ContentOf(tensor.fill(), v1::DISTRIBUTION_UNSPECIFIED);
+      segment.usual_low = usual.low;
+      segment.usual_high = usual.high;
+    }
   }
   segment.type = static_cast<u32>(tensor.type());
   segment.elements = static_cast<u64>(tensor.elements());

@@ -8,19 +8,34 @@ namespace pawl {
 std::vector<absl::StatusOr<v1::BuildReply>> FewAtATime::BuildBeside(const std::vector<v1::BuildRequest>& requests,
                                                                     const Stopped& stopped) {
   std::vector<absl::StatusOr<v1::BuildReply>> replies;
-  auto begin = requests.begin();
-  const auto build_until = [&](auto end) {
-    for (absl::StatusOr<v1::BuildReply>& reply : builder_.BuildBeside(std::vector(begin, end), stopped)) {
+  for (auto begin = requests.begin(); begin != requests.end();) {
+    const std::ptrdiff_t count = Begin(requests.end() - begin);
+    for (absl::StatusOr<v1::BuildReply>& reply : builder_.BuildBeside(std::vector(begin, begin + count), stopped)) {
       replies.push_back(std::move(reply));
     }
-    begin = end;
-  };
-  while (begin != requests.end() && !hurries_) {
-    absl::MutexLock lock(&building_);
-    if (!hurries_) build_until(begin + std::min<std::ptrdiff_t>(most_, requests.end() - begin));
+    End(count);
+    begin += count;
   }
-  if (begin != requests.end()) build_until(requests.end());
   return replies;
+}
+
+void FewAtATime::Hurry() {
+  absl::MutexLock lock(&mutex_);
+  hurries_ = true;
+}
+
+std::ptrdiff_t FewAtATime::Begin(std::ptrdiff_t wanted) {
+  absl::MutexLock lock(&mutex_);
+  const auto may = [this]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) { return free_ > 0 || hurries_; };
+  mutex_.Await(absl::Condition(&may));
+  const std::ptrdiff_t count = hurries_ ? wanted : std::min(wanted, free_);
+  free_ -= count;
+  return count;
+}
+
+void FewAtATime::End(std::ptrdiff_t built) {
+  absl::MutexLock lock(&mutex_);
+  free_ += built;
 }
 
 }  // namespace pawl

@@ -1,8 +1,9 @@
 #pragma once
 
-#include <atomic>
+#include <cstddef>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "worker/build/compiler.h"
@@ -13,7 +14,7 @@ namespace pawl {
 // that somebody waits. Thread-safe: several threads that build side by side share them.
 class FewAtATime : public Compiler {
  public:
-  FewAtATime(Compiler& builder, int most) : builder_(builder), most_(most) {}
+  FewAtATime(Compiler& builder, int most) : builder_(builder), free_(most) {}
   absl::StatusOr<v1::BuildReply> Build(const v1::BuildRequest& request, const Stopped& stopped) override {
     return builder_.Build(request, stopped);
   }
@@ -21,13 +22,17 @@ class FewAtATime : public Compiler {
                                                           const Stopped& stopped) override;
 
   // What has not begun yet is built all at once.
-  void Hurry() { hurries_ = true; }
+  void Hurry();
 
  private:
+  // How many of `wanted` may be built now: waits until one may. All of them where somebody waits.
+  std::ptrdiff_t Begin(std::ptrdiff_t wanted);
+  void End(std::ptrdiff_t built);
+
   Compiler& builder_;
-  const int most_;
-  std::atomic<bool> hurries_ = false;
-  absl::Mutex building_;
+  absl::Mutex mutex_;
+  std::ptrdiff_t free_ ABSL_GUARDED_BY(mutex_);  // below 0 where somebody waits
+  bool hurries_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace pawl

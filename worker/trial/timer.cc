@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "base/sync/steady_time.h"
 #include "kernels/plan.h"
 #include "worker/validate/checked_call.h"
 #include "worker/validate/few_elements.h"
@@ -51,7 +52,7 @@ int64_t KeptBytesOf(const v1::Plan& plan, bool in_pieces) {
 absl::StatusOr<Timing> TimeAgainst(GpuDevice& device, const v1::Bundle& bundle, const BuiltSize& candidate,
                                    const BuiltSize& parent, const TimingOptions& options) {
   device.Settle();
-  const absl::Time start = absl::Now();
+  const SteadyTime start = SteadyNow();
   Timing timing;
   const bool witnessed = options.witness != nullptr;
   std::vector<const BuiltSize*> sides = {&parent, &candidate};
@@ -112,7 +113,7 @@ absl::StatusOr<Timing> TimeAgainst(GpuDevice& device, const v1::Bundle& bundle, 
   compare.set_entries(pool->entries);
   absl::StatusOr<v1::RunnerReply> reply = device.runner().Ask(request, kCompareDeadline);
   if (!reply.ok()) return reply.status();
-  timing.seconds = absl::ToDoubleSeconds(absl::Now() - start);
+  timing.seconds = absl::ToDoubleSeconds(SteadyNow() - start);
   if (reply->has_failure()) {
     timing.failure = reply->failure();
     timing.failure->set_stage(v1::STAGE_MEASURE);
@@ -122,11 +123,11 @@ absl::StatusOr<Timing> TimeAgainst(GpuDevice& device, const v1::Bundle& bundle, 
   }
   timing.times = std::move(*reply->mutable_compare());
   for (v1::PairSample& pair : *timing.times.mutable_pairs()) pair.set_data(pool->data);
-  const absl::Time timed = absl::Now();
+  const SteadyTime timed = SteadyNow();
   const std::vector<v1::InputDraw> draws(timing.times.checked().begin(), timing.times.checked().end());
   absl::StatusOr<v1::CheckReply> check = CheckOutputs(device, bundle, candidate.plan, draws, false);
   if (!check.ok()) return check.status();
-  timing.check_seconds = absl::ToDoubleSeconds(absl::Now() - timed);  // of the reference, not of the start variant
+  timing.check_seconds = absl::ToDoubleSeconds(SteadyNow() - timed);  // of the reference, not of the start variant
   RelateToTypical(candidate.plan, draws, &*check);
   absl::StatusOr<std::optional<v1::Failure>> judged = JudgeOwnFill(candidate.plan, draws, *check);
   if (judged.ok() && !*judged) judged = JudgeOtherInputs(device, bundle, candidate, draws, *check, options.start);
@@ -137,7 +138,7 @@ absl::StatusOr<Timing> TimeAgainst(GpuDevice& device, const v1::Bundle& bundle, 
     wrong->set_message(absl::StrCat("right when validated, wrong when timed: ", wrong->message()));
     timing.failure = wrong;
   }
-  timing.seconds = absl::ToDoubleSeconds(absl::Now() - start);
+  timing.seconds = absl::ToDoubleSeconds(SteadyNow() - start);
   return timing;
 }
 

@@ -68,11 +68,10 @@ struct TrialBuild : PreparedTrial {
 // The CPU part of trials on a GPU. Thread-safe. Variants that were built lately are not built again as parents.
 class TrialBuilder {
  public:
-  // With so many builds side by side of what is expected next, at most.
+  // What is expected next is built in so many processes side by side, at most: several variants, or several sizes of
+  // one.
   explicit TrialBuilder(GpuDevice& device, int ahead = 1)
-      : device_(device),
-        few_(device.builder(), std::max(1, ahead / kAheadThreads)),
-        ahead_(std::min(ahead, kAheadThreads)) {}
+      : device_(device), few_(device.builder(), std::max(1, ahead)), ahead_(std::max(1, ahead)) {}
 
   // A status is the machine's fault, or the orchestrator's: it asks for a size that the bundle does not have.
   absl::StatusOr<std::unique_ptr<TrialBuild>> Build(const v1::Trial& trial, std::shared_ptr<const v1::Bundle> bundle,
@@ -86,8 +85,6 @@ class TrialBuilder {
   void AddAheadTimes(const v1::Trial& trial, const TrialObserver& observer, v1::TrialResult* result);
 
  private:
-  static constexpr int kAheadThreads = 2;
-
   struct AheadTime {
     std::string campaign;
     std::chrono::steady_clock::time_point begin;

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "base/names/utf8.h"
+#include "base/sync/steady_time.h"
 #include "kernels/data_type.h"
 #include "kernels/plan.h"
 #include "kernels/space.h"
@@ -67,14 +68,14 @@ ValidationOptions OptionsFor(TrialRun& run, int repeats, InputVariety variety) {
 
 absl::Status ValidateAndReportEachSize(TrialRun& run, ValidationOptions options) {
   std::string at;
-  absl::Time since = absl::Now();
+  SteadyTime since = SteadyNow();
   const auto ended = [&] {
-    if (!at.empty()) run.validate_seconds[at] = absl::ToDoubleSeconds(absl::Now() - since);
+    if (!at.empty()) run.validate_seconds[at] = absl::ToDoubleSeconds(SteadyNow() - since);
   };
   options.report = [&](const std::string& size) {
     ended();
     at = size;
-    since = absl::Now();
+    since = SteadyNow();
     run.Report(v1::STAGE_VALIDATE, absl::StrCat("validate at ", size));
   };
   const absl::Status status = ValidateSizes(run, run.build.candidate, options);

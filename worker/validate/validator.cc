@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
+#include "base/sync/steady_time.h"
 #include "kernels/plan.h"
 #include "kernels/tolerance.h"
 #include "worker/validate/few_elements.h"
@@ -296,9 +297,9 @@ class Validator {
 
 absl::StatusOr<Validation> Validate(GpuDevice& device, const v1::Bundle& bundle, const BuiltVariant& built,
                                     const ValidationOptions& options) {
-  const absl::Time start = absl::Now();
+  const SteadyTime start = SteadyNow();
   absl::StatusOr<Validation> validation = Validator(device, bundle, built, options).Run();
-  if (validation.ok()) validation->seconds = absl::ToDoubleSeconds(absl::Now() - start);
+  if (validation.ok()) validation->seconds = absl::ToDoubleSeconds(SteadyNow() - start);
   return validation;
 }
 

@@ -75,6 +75,7 @@ class Parser {
       int& depth;
     } depth(depth_);
     if (depth_ > kMaxDepth) return std::nullopt;
+    if (Is(".")) return Designated();
     std::optional<CppExpression> left = Conditional();
     if (!left) return std::nullopt;
     static const auto& operators =
@@ -91,6 +92,18 @@ class Parser {
     std::optional<CppExpression> right = Assignment();
     if (!right) return std::nullopt;
     return Made(Kind::kAssign, op, {*std::move(left), *std::move(right)});
+  }
+
+  // .rows = n, .clusterDim{2, 1, 1} of a list
+  std::optional<CppExpression> Designated() {
+    if (!Take(".") || at_ >= end_ || !tokens_[at_].IsWord()) return std::nullopt;
+    CppExpression field;
+    field.offset = tokens_[at_].offset;
+    field.text = "." + std::string(tokens_[at_++].text);
+    if (!Take("=") && !Is("{")) return std::nullopt;
+    std::optional<CppExpression> value = Assignment();
+    if (!value) return std::nullopt;
+    return Made(Kind::kAssign, "=", {std::move(field), *std::move(value)});
   }
 
   std::optional<CppExpression> Conditional() {
@@ -182,8 +195,9 @@ class Parser {
     do {
       std::optional<CppExpression> item = Assignment();
       if (!item) return std::nullopt;
+      Take("...");  // f(arguments...)
       list.push_back(*std::move(item));
-    } while (Take(","));
+    } while (Take(",") && !(close == "}" && Is("}")));
     if (!Take(close)) return std::nullopt;
     return list;
   }
@@ -304,6 +318,10 @@ class Parser {
         if (at_ >= end_ || !tokens_[at_].IsWord()) return std::nullopt;
         std::optional<CppExpression> name = Name();
         if (!name) return std::nullopt;
+        if (operand.IsName("this")) {  // this->rows is rows
+          operand = *std::move(name);
+          continue;
+        }
         CppExpression member = Made(Kind::kMember, name->text, {std::move(operand)});
         member.template_arguments = name->template_arguments;
         operand = std::move(member);
@@ -334,6 +352,13 @@ class Parser {
 std::optional<CppExpression> ParseCppExpression(const std::vector<CppToken>& tokens, size_t begin, size_t end) {
   if (begin >= end || end > tokens.size()) return std::nullopt;
   return Parser(tokens, begin, end).Whole();
+}
+
+const CppExpression* DesignatedValue(const CppExpression& part, std::string* name) {
+  const bool named = part.kind == Kind::kAssign && part.parts[0].kind == Kind::kOther && part.parts[0].text[0] == '.';
+  if (!named) return nullptr;
+  *name = part.parts[0].text.substr(1);
+  return &part.parts[1];
 }
 
 bool Mentions(const CppExpression& e, std::string_view name) {

@@ -22,7 +22,7 @@ struct CppExpression {
     kPrefix,       // text parts[0]
     kPostfix,      // parts[0] text
     kBinary,       // parts[0] text parts[1]
-    kAssign,       // the same
+    kAssign,       // the same; in a list `.rows = n`, where parts[0] is kOther
     kConditional,  // parts[0] ? parts[1] : parts[2]
     kCast,         // (text)parts[0], also static_cast and its kin
     kList,         // {parts...}
@@ -40,6 +40,9 @@ struct CppExpression {
 
 // The tokens from `begin` to `end`. Nothing: they are no expression.
 std::optional<CppExpression> ParseCppExpression(const std::vector<CppToken>& tokens, size_t begin, size_t end);
+
+// The name of a list's part with its value, .rows = n; null: it has none.
+const CppExpression* DesignatedValue(const CppExpression& part, std::string* name);
 
 // Whether the name stands anywhere in it.
 bool Mentions(const CppExpression& expression, std::string_view name);

@@ -20,7 +20,15 @@ bool IsDim3(const std::string& type) { return absl::StrContains(type, "dim3"); }
 
 // dim3(a, b), dim3{a, b}, {a, b}; nothing: a plain value.
 std::optional<std::vector<CppExpression>> Dim3Parts(const CppExpression& e) {
-  if (e.kind == Kind::kList) return e.parts;
+  if (e.kind == Kind::kList) {
+    std::vector<CppExpression> parts;
+    std::string name;
+    for (const CppExpression& part : e.parts) {
+      const CppExpression* named = DesignatedValue(part, &name);  // {.x = 2, .y = 1}
+      parts.push_back(named == nullptr ? part : *named);
+    }
+    return parts;
+  }
   if (e.kind == Kind::kCall && e.parts[0].IsName("dim3")) {
     return std::vector<CppExpression>(e.parts.begin() + 1, e.parts.end());
   }
@@ -104,10 +112,34 @@ class HostReader {
     return statement.kind == CppStatement::Kind::kBlock && !statement.body.empty() && Leaves(statement.body.back());
   }
 
+  // int sms = 0; query(&sms): what a call gives a variable is not what it held before. A number other than 0 is what it
+  // is unless the user says otherwise: int n = 1024; parse(argv, &n).
+  void Filled(const CppExpression& call) {
+    const std::string& function = call.parts[0].text;
+    const bool query = absl::StrContains(function, "Get") || absl::StrContains(function, "Occupancy");
+    for (size_t i = 1; i < call.parts.size(); ++i) {
+      CppExpression e = call.parts[i];
+      while (e.kind == Kind::kCast) e = CppExpression(e.parts[0]);
+      if (e.kind != Kind::kPrefix || e.text != "&" || e.parts[0].kind != Kind::kName) continue;
+      const auto value = values_.find(e.parts[0].text);
+      if (value == values_.end() || value->second.pointer || value->second.parts.size() > 1) continue;
+      const bool empty = value->second.parts.empty() || ConstantValue(value->second.parts[0], {}) == 0;
+      if (!query && !empty) continue;
+      CppExpression answer;
+      answer.kind = Kind::kOther;
+      answer.text = function;
+      if (absl::StrContains(CppText(call), "MultiProcessorCount")) answer.text = "multiProcessorCount";
+      if (answer.text != function || absl::StrContains(function, "Occupancy")) answer.kind = Kind::kName;
+      value->second.parts.clear();
+      if (query) value->second.parts.push_back(std::move(answer));
+    }
+  }
+
   // Calls of host functions of the source, with what is passed.
   void Calls(const CppExpression& e) {
     for (const CppExpression& part : e.parts) Calls(part);
     if (e.kind != Kind::kCall || e.parts[0].kind != Kind::kName) return;
+    Filled(e);
     const std::string& name = e.parts[0].text;
     const SourceFunction* callee = model_.Find(name);
     if (callee == nullptr) callee = model_.Find(name.substr(name.rfind(':') + 1));
@@ -135,7 +167,15 @@ class HostReader {
         Switch(statement);
         return;
       case StatementKind::kFor:
-        For(statement);
+        Loop(statement, 1);
+        return;
+      case StatementKind::kWhile:
+        for (const CppExpression& expression : statement.expressions) Calls(expression);
+        if (const std::string text = WhileText(statement); !text.empty()) {
+          Loop(statement, 0, text);
+        } else {
+          VisitAll(statement.body);
+        }
         return;
       case StatementKind::kIf:
         If(statement);
@@ -160,6 +200,7 @@ class HostReader {
     value.is_dim3 = IsDim3(declarator.type);
     value.pointer = declarator.pointer;
     value.parts = declarator.initial;
+    Fields(declarator);
     // float* src = in: from now on src is what in is now, whatever in becomes.
     if (value.pointer && value.parts.size() == 1) {
       CppExpression held = value.parts[0];
@@ -184,6 +225,18 @@ class HostReader {
       }
     }
     values_[declarator.name] = std::move(value);
+  }
+
+  // The fields that a list names: Params p{.x = x}, p = {.x = x}, auto p = Params{.x = x}.
+  void Fields(const CppDeclarator& declarator) {
+    const std::vector<CppExpression>* list = &declarator.initial;
+    if (list->size() == 1 && ((*list)[0].kind == Kind::kList || (*list)[0].kind == Kind::kCall))
+      list = &(*list)[0].parts;
+    std::string name;
+    for (const CppExpression& part : *list) {
+      if (const CppExpression* value = DesignatedValue(part, &name))
+        values_[absl::StrCat(declarator.name, ".", name)] = {{*value}, false, ""};
+    }
   }
 
   // std::swap(a, b) of two pointers: from now on each is what the other was.
@@ -282,14 +335,31 @@ class HostReader {
     }
   }
 
-  void For(const CppStatement& statement) {
+  // while(left>0), do ... while(left>0). Empty: do { } while (0), which macros are made of, is no loop.
+  std::string WhileText(const CppStatement& statement) const {
+    const size_t end = std::min(statement.end, tokens_.size());
+    if (statement.begin + 3 >= end) return "";
+    if (!tokens_[statement.begin].Is("do"))
+      return TokensText(tokens_, statement.begin, ClosingBracket(tokens_, statement.begin + 1) + 1);
+    size_t open = end - 1;
+    while (open > statement.begin && !tokens_[open].Is("while")) --open;
+    if (open == statement.begin || open + 3 >= end || tokens_[open + 2].Is("0") || tokens_[open + 2].Is("false"))
+      return "";
+    return absl::StrCat("do ... ", TokensText(tokens_, open, ClosingBracket(tokens_, open + 1) + 1));
+  }
+
+  // A loop, whose body begins with the statement `body`.
+  void Loop(const CppStatement& statement, size_t body, const std::string& text = "") {
     const size_t first = found_.size();
     const HostValues before = values_;
     HostLoop loop;
     loop.begin = statement.begin;
-    loop.text =
-        TokensText(tokens_, statement.begin, std::min(ClosingBracket(tokens_, statement.begin + 1) + 1, statement.end));
-    if (!statement.body.empty() && statement.body[0].kind == CppStatement::Kind::kDeclaration &&
+    loop.text = text;
+    if (text.empty()) {
+      loop.text = TokensText(tokens_, statement.begin,
+                             std::min(ClosingBracket(tokens_, statement.begin + 1) + 1, statement.end));
+    }
+    if (body == 1 && !statement.body.empty() && statement.body[0].kind == CppStatement::Kind::kDeclaration &&
         statement.body[0].declared.size() == 1 && statement.has_condition && statement.expressions.size() == 2) {
       const CppDeclarator& index = statement.body[0].declared[0];
       const CppExpression& condition = statement.expressions[0];
@@ -304,7 +374,7 @@ class HostReader {
         loop.count = condition.parts[1];
       }
     }
-    for (size_t i = 1; i < statement.body.size(); ++i) Visit(statement.body[i]);
+    for (size_t i = body; i < statement.body.size(); ++i) Visit(statement.body[i]);
     values_.erase(loop.index);
     const Swaps swaps = SwapsIn(statement);
     // The rounds are made of the names as they were before: behind the loop each means what it was exchanged for.
@@ -344,7 +414,9 @@ class HostReader {
     if (!any) return;
     if (lambda != 0) {
       const std::string outer = dispatch_;
-      if (tokens_[statement.begin].text.find("DISPATCH") != std::string_view::npos) dispatch_ = "float";
+      const std::string_view macro = tokens_[statement.begin].text;
+      if (macro.find("DISPATCH") != std::string_view::npos)
+        dispatch_ = macro.find("INTEGRAL") != std::string_view::npos ? "int" : "float";
       VisitAll(ParseCppBody(tokens_, lambda));
       dispatch_ = outer;
       return;
@@ -558,7 +630,13 @@ class HostReader {
       launch.cluster[axis] = value;
     };
     std::string attributes;  // config.attrs = attributes
-    Fields("cudaLaunchConfig_t", name, range.first, [&](size_t at, const CppExpression& value) {
+    for (const auto& [field, value] : ConfigurationList(name)) {
+      if (field == "gridDim") launch.grid = Extents(value);
+      if (field == "blockDim") launch.block = Extents(value);
+      if (field == "dynamicSmemBytes") launch.shared = value;
+      if (field == "attrs") attributes = HostTensor(value, {});
+    }
+    FieldsAssigned("cudaLaunchConfig_t", name, range.first, [&](size_t at, const CppExpression& value) {
       const std::string_view field = tokens_[at].text;
       if (field == "gridDim") launch.grid = Extents(value);
       if (field == "blockDim") launch.block = Extents(value);
@@ -566,13 +644,48 @@ class HostReader {
       if (field == "attrs") attributes = HostTensor(value, {});
       dim(at, value);  // config.attrs[0].val.clusterDim.x = 2;
     });
-    if (!attributes.empty()) Fields("cudaLaunchAttribute", attributes, range.first, dim);
+    if (attributes.empty()) return;
+    if (const auto list = values_.find(attributes); list != values_.end()) {
+      for (const CppExpression& attribute : list->second.parts) Cluster(attribute, launch);
+    }
+    FieldsAssigned("cudaLaunchAttribute", attributes, range.first, dim);
+  }
+
+  // The fields of cudaLaunchConfig_t config = {grid, block, bytes, stream, attributes, 1}, and of one with names.
+  std::vector<std::pair<std::string, CppExpression>> ConfigurationList(const std::string& name) const {
+    static constexpr const char* kFields[] = {"gridDim", "blockDim", "dynamicSmemBytes", "stream", "attrs"};
+    std::vector<std::pair<std::string, CppExpression>> fields;
+    const auto made = values_.find(name);
+    if (made == values_.end()) return fields;
+    std::vector<CppExpression> parts = made->second.parts;
+    if (parts.size() == 1 && parts[0].kind == Kind::kList) parts = std::vector<CppExpression>(parts[0].parts);
+    std::string field;
+    for (size_t i = 0; i < parts.size() && i < std::size(kFields); ++i) {
+      const CppExpression* named = DesignatedValue(parts[i], &field);
+      if (named != nullptr) {
+        fields.push_back({field, *named});
+      } else if (parts.size() > 1) {  // {0} and {} leave all open
+        fields.push_back({kFields[i], parts[i]});
+      }
+    }
+    return fields;
+  }
+
+  // {.id = cudaLaunchAttributeClusterDimension, .val = {.clusterDim = {2, 1, 1}}}
+  void Cluster(const CppExpression& e, HostLaunch& launch) const {
+    std::string field;
+    const CppExpression* value = DesignatedValue(e, &field);
+    if (value != nullptr && field == "clusterDim") {
+      launch.cluster = Extents(*value);
+      return;
+    }
+    for (const CppExpression& part : e.parts) Cluster(part, launch);
   }
 
   // What the host gives the fields of a variable between its last declaration and the token `end`: NAME.field = value
   // and NAME[0].val.clusterDim.x = value, with the token of the field.
-  void Fields(std::string_view type, const std::string& name, size_t end,
-              const std::function<void(size_t, const CppExpression&)>& visit) const {
+  void FieldsAssigned(std::string_view type, const std::string& name, size_t end,
+                      const std::function<void(size_t, const CppExpression&)>& visit) const {
     size_t from = host_.body;
     for (size_t i = host_.body; i + 1 < end; ++i) {
       if (tokens_[i].Is(type) && tokens_[i + 1].Is(name)) from = i + 2;

@@ -1,5 +1,6 @@
 #include "cli/draft/read/host_tensors.h"
 
+#include <algorithm>
 #include <functional>
 
 #include "absl/strings/match.h"
@@ -56,8 +57,8 @@ class Allocating {
  public:
   Allocating(const HostLaunch& launch, std::string tensor) : launch_(launch), tensor_(std::move(tensor)) {}
 
-  HostAllocation Run() {
-    const std::vector<CppStatement> body = ParseCppBody(launch_.host->file->tokens, launch_.host->body);
+  HostAllocation Run(const SourceFunction& host) {
+    const std::vector<CppStatement> body = ParseCppBody(host.file->tokens, host.body);
     Visit(body, [&](const CppStatement& statement) { See(statement); });
     return std::move(made_);
   }
@@ -68,6 +69,13 @@ class Allocating {
       for (const CppExpression& initial : declarator.initial) {
         if (declarator.name == tensor_) Tensor(initial);
         Calls(initial);
+      }
+      // thrust::device_vector<float> x(n)
+      const bool vector = absl::StrContains(declarator.type, "device_vector") && !declarator.assigned;
+      if (declarator.name == tensor_ && vector && !declarator.initial.empty() && made_.shape.empty() &&
+          declarator.initial[0].kind != Kind::kList && declarator.initial.size() < 3) {
+        made_.shape = {declarator.initial[0]};
+        made_.flat = true;
       }
       // float* out = workspace: declared here, but what it points to is not made here.
       if (declarator.name == tensor_ && declarator.pointer && declarator.initial.empty()) made_.local = true;
@@ -132,9 +140,21 @@ class Allocating {
 
 }  // namespace
 
-HostAllocation AllocationOf(const HostLaunch* launch, const std::string& tensor) {
+HostAllocation AllocationOf(const SourceModel& model, const HostLaunch* launch, const std::string& tensor) {
   if (launch == nullptr || tensor.empty()) return {};
-  return Allocating(*launch, tensor).Run();
+  const SourceFunction& host = *launch->host;
+  HostAllocation made = Allocating(*launch, tensor).Run(host);
+  // A member that the constructor allocates.
+  const bool own = std::any_of(host.parameters.begin(), host.parameters.end(),
+                               [&](const SourceParameter& parameter) { return parameter.name == tensor; });
+  if (!host.method || made.local || own) return made;
+  const std::string scope = host.qualified.substr(0, host.qualified.rfind(':') + 1);
+  for (const SourceFunction& other : model.functions) {
+    if (!other.method || &other == &host || other.qualified != absl::StrCat(scope, other.name)) continue;
+    HostAllocation elsewhere = Allocating(*launch, tensor).Run(other);
+    if (elsewhere.local) return elsewhere;
+  }
+  return made;
 }
 
 }  // namespace pawl

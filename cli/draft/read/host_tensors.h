@@ -17,7 +17,8 @@ struct HostAllocation {
   std::vector<CppExpression> bytes;  // where its allocation has no sizeof; one, or none
 };
 
-// Of the variable `tensor` in the function of the launch; without a launch nothing is known.
-HostAllocation AllocationOf(const HostLaunch* launch, const std::string& tensor);
+// Of the variable `tensor` in the function of the launch, or in another of its class; without a launch nothing is
+// known.
+HostAllocation AllocationOf(const SourceModel& model, const HostLaunch* launch, const std::string& tensor);
 
 }  // namespace pawl

@@ -49,8 +49,8 @@ using InclusionVisitor = void (*)(File file, Location* stack, unsigned depth, vo
 
 // Kinds of cursors and types, the same since libclang 3.9.
 inline constexpr int kStruct = 2, kClass = 4, kFunction = 8, kParameter = 10, kMethod = 21, kNamespace = 22,
-                     kLinkage = 23, kFunctionTemplate = 30, kClassTemplate = 31, kTypedef = 20, kAlias = 36,
-                     kUnexposedDeclaration = 1;
+                     kConstructor = 24, kLinkage = 23, kFunctionTemplate = 30, kClassTemplate = 31, kTypedef = 20,
+                     kAlias = 36, kUnexposedDeclaration = 1;
 inline constexpr int kTypeVoid = 2, kTypePointer = 101, kTypeReference = 103, kTypeRecord = 105,
                      kTypeConstantArray = 112;
 inline constexpr int kContinue = 1, kRecurse = 2;

@@ -52,6 +52,7 @@ struct SourceFunction {
   bool kernel = false;
   bool device = false;
   bool extern_c = false;
+  bool method = false;  // of a class
   std::vector<TemplateParameter> templates;
   std::vector<SourceParameter> parameters;
   std::string launch_bounds;  // the text in its brackets
@@ -100,6 +101,8 @@ struct SourceModel {
   bool host_code = false;                       // it has functions of the host
 
   const SourceFunction* Find(const std::string& name) const;
+  // The short one where no other function has it.
+  std::string NameFor(const SourceFunction& function) const;
   const SourceConstant* FindConstant(const std::string& name) const;
 };
 

@@ -66,6 +66,13 @@ class SourceParser {
 
   absl::StatusOr<std::unique_ptr<SourceModel>> Run(const fs::path& file) {
     std::error_code error;
+    if (file.extension() == ".ptx" || file.extension() == ".cubin") {
+      return absl::InvalidArgumentError(
+          absl::StrCat(file.string(), " is no CUDA C++: `pawl init` reads sources. Write kernel.toml by hand, with ",
+                       "`source = \"", file.filename().string(),
+                       "\"`, its entries' names in [[launch]] and their "
+                       "parameters in `arguments` (docs/bringing-kernels.md, PTX)"));
+    }
     folder_ = fs::weakly_canonical(file, error).parent_path();
     absl::StatusOr<std::string> text = ReadText(file);
     if (!text.ok()) return text.status();
@@ -260,10 +267,21 @@ class SourceParser {
         return clang::kRecurse;
       case clang::kFunction:
       case clang::kFunctionTemplate:
+      case clang::kMethod:
+      case clang::kConstructor:
         self->AddFunction(cursor);
         return clang::kContinue;
       case clang::kStruct:
       case clang::kClass:
+      case clang::kClassTemplate: {
+        self->AddRecord(cursor);
+        self->scopes_.push_back(self->Text(self->f_.getCursorSpelling(cursor)));
+        ++self->classes_;
+        self->f_.visitChildren(cursor, VisitDeclaration, data);
+        --self->classes_;
+        self->scopes_.pop_back();
+        return clang::kContinue;
+      }
       case clang::kTypedef:
       case clang::kAlias:
         self->AddRecord(cursor);
@@ -301,6 +319,9 @@ class SourceParser {
                                [](const CppToken& token, size_t offset) { return token.offset < offset; });
     for (; at != tokens.end() && at->offset == place.offset; ++at) {
       if (at->text == function.name) function.name_at = static_cast<size_t>(at - tokens.begin());
+      // The ) of operator() stands for its name.
+      if (function.name == "operator()" && at->Is("operator"))
+        function.name_at = std::min(static_cast<size_t>(at - tokens.begin()) + 2, tokens.size());
     }
     if (function.name_at >= tokens.size()) return;
     if (!FindBody(tokens, function)) {
@@ -315,6 +336,11 @@ class SourceParser {
     for (const std::string& scope : scopes_) {
       if (!scope.empty()) scopes.push_back(scope);
     }
+    // void Layer::run() {} outside of the class
+    const bool outside = classes_ == 0 && (cursor.kind == clang::kMethod || cursor.kind == clang::kConstructor);
+    if (const std::string own = outside ? ClassOf(tokens, function) : ""; !own.empty()) scopes.push_back(own);
+    function.method = classes_ > 0 || outside;
+    if (function.method && !IsOfHost(tokens, function)) return;
     scopes.push_back(function.name);
     function.qualified = absl::StrJoin(scopes, "::");
     visited_ = &function;
@@ -322,14 +348,42 @@ class SourceParser {
     model_->functions.push_back(std::move(function));
   }
 
+  // Layer of Layer<T>::run
+  static std::string ClassOf(const std::vector<CppToken>& tokens, const SourceFunction& function) {
+    size_t at = function.name_at - (function.name == "operator()" ? 2 : 0);
+    if (at < 2 || !tokens[at - 1].Is("::")) return "";
+    at -= 2;
+    for (int depth = 0; at > 0; --at) {
+      depth += tokens[at].Is(">") ? 1 : tokens[at].Is("<") ? -1 : 0;
+      if (depth == 0 && tokens[at].IsWord()) return std::string(tokens[at].text);
+    }
+    return "";
+  }
+
+  // Of the functions of a class those that launch kernels or make their memory.
+  static bool IsOfHost(const std::vector<CppToken>& tokens, const SourceFunction& function) {
+    if (function.kernel || function.device) return false;
+    const size_t end = ClosingBracket(tokens, function.body);
+    for (size_t i = function.body; i < end && i < tokens.size(); ++i) {
+      for (const char* word : {"<<<", "LaunchKernel", "LaunchCooperative", "Malloc"}) {
+        if (tokens[i].text.find(word) != std::string_view::npos) return true;
+      }
+    }
+    return false;
+  }
+
   static bool FindBody(const std::vector<CppToken>& tokens, SourceFunction& function) {
     size_t at = function.name_at + 1;
     if (at < tokens.size() && tokens[at].Is("<")) at = SkipTemplateArguments(tokens, at, tokens.size());
     if (at >= tokens.size() || !tokens[at].Is("(")) return false;
     at = ClosingBracket(tokens, at) + 1;
+    bool members = false;  // a constructor's initialisers, : n_(n)
     while (at < tokens.size() && !tokens[at].Is("{")) {
       if (tokens[at].Is(";") || tokens[at].Is("=")) return false;
-      at = tokens[at].Is("(") ? ClosingBracket(tokens, at) + 1 : at + 1;
+      members = members || tokens[at].Is(":");
+      const bool value = members && tokens[at].IsWord() && at + 1 < tokens.size() && tokens[at + 1].Is("{");
+      if (value) ++at;  // n_{n}
+      at = value || tokens[at].Is("(") ? ClosingBracket(tokens, at) + 1 : at + 1;
     }
     function.body = at;
     return at < tokens.size() && ClosingBracket(tokens, at) < tokens.size();
@@ -521,6 +575,7 @@ class SourceParser {
   std::vector<std::string> order_;
   std::map<std::string, const SourceText*> by_name_;
   std::vector<std::string> scopes_;
+  int classes_ = 0;  // of which the declaration is a member
   SourceFunction* visited_ = nullptr;
   std::vector<SourceParameter>* fields_ = nullptr;
 };
@@ -545,10 +600,19 @@ void RootAtCommonFolder(const fs::path& source, SourceModel& model) {
 }  // namespace
 
 const SourceFunction* SourceModel::Find(const std::string& name) const {
-  for (const SourceFunction& function : functions) {
-    if (function.name == name || function.qualified == name) return &function;
+  for (const bool method : {false, true}) {  // a kernel may have the name of a member that launches it
+    for (const SourceFunction& function : functions) {
+      if (function.method == method && (function.name == name || function.qualified == name)) return &function;
+    }
   }
   return nullptr;
+}
+
+std::string SourceModel::NameFor(const SourceFunction& function) const {
+  const auto others = std::count_if(functions.begin(), functions.end(), [&](const SourceFunction& other) {
+    return other.name == function.name && other.qualified != function.qualified;
+  });
+  return others == 0 ? function.name : function.qualified;
 }
 
 const SourceConstant* SourceModel::FindConstant(const std::string& name) const {

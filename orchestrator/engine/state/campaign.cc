@@ -697,12 +697,15 @@ int CampaignState::FindAlike(const PatchedBest& patched, const v1::Variant& vari
 }
 
 int CampaignState::FindSame(int source_id, const v1::Variant& variant) const {
+  int untried = -1;
   for (const v1::Iteration& judged : iterations_) {
     const bool same =
         SourceIdOf(judged.number()) == source_id && VariantText(VariantOf(judged)) == VariantText(variant);
     if (same && !judged.untried()) return judged.number();
+    if (same) untried = judged.number();
   }
-  return FindIteration({source_id}, variant);
+  const int open = FindIteration({source_id}, variant);
+  return open >= 0 ? open : untried;
 }
 
 int CampaignState::FindIteration(const std::set<int>& source_ids, const v1::Variant& variant) const {

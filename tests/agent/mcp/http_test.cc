@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <new>
 #include <thread>
 
 #include "tests/agent/suite_features.h"
@@ -177,6 +178,27 @@ TEST_F(McpHttpTest, CancelsARequestOfASessionWithoutAReply) {
           .status,
       202);
   EXPECT_EQ(All(*reply.stream).find("result"), std::string::npos);
+}
+
+// Its slow tool can't be begun, and the others fail.
+class FailingFeatures final : public SuiteFeatures {
+ public:
+  McpToolResult CallTool(const std::string&, const Json&, const McpCall&) const override { throw std::bad_alloc(); }
+  bool TakesLong(const std::string&) const override { throw std::bad_alloc(); }
+};
+
+TEST_F(McpHttpTest, GoesOnAfterCallsThatFail) {
+  const FailingFeatures features;
+  const McpServer server(features);
+  McpHttp http(server);
+  Headers headers = For("tools/call", "test_simple_text");
+  McpHttpRequest request;
+  request.method = "POST";
+  request.header = [&headers](const std::string& name) { return headers[name]; };
+  request.body = Stateless("tools/call", {{"name", "test_simple_text"}});
+  for (int i = 0; i < 20; ++i) EXPECT_THROW(http.Answer(request), std::bad_alloc);
+  headers["accept"] = "application/json";
+  for (int i = 0; i < 20; ++i) EXPECT_EQ(Code(http.Answer(request)), kInternalError);
 }
 
 TEST_F(McpHttpTest, LimitsWhatRunsAtATime) {

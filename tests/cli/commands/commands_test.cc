@@ -560,10 +560,19 @@ TEST_F(CommandsTest, NamesTheCommandThatWasMeant) {
   EXPECT_THAT(strange.err, testing::ContainsRegex("no command frobnicate; the nearest: [a-z]+, [a-z]+, [a-z]+\n"));
 }
 
+TEST_F(CommandsTest, NamesTheConnectionFlagThatIsWrong) {
+  const ProcessResult both = Run({"history", "7", "--database", "x"});  // beside --orchestrator
+  EXPECT_THAT(both.err, AllOf(HasSubstr("--database"), HasSubstr("--orchestrator"))) << both.err;
+  const ProcessResult twice = Run({"history", "7", "--tls-ca", "a", "--tls-ca", "b"});
+  EXPECT_EQ(twice.exit_code, 2);
+  EXPECT_THAT(twice.err, HasSubstr("--tls-ca")) << twice.err;
+}
+
 TEST_F(CommandsTest, SaysPlainlyThatANumberIsTooSmall) {
   const ProcessResult run = Run({"submit", "attention", "--iterations", "-3"});
   EXPECT_EQ(run.exit_code, 2);
   EXPECT_THAT(run.err, HasSubstr("-3 is not a number above 0"));
+  EXPECT_EQ(Run({"submit", "attention", "--minutes", "inf"}).exit_code, 2);
 }
 
 }  // namespace

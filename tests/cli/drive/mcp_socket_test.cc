@@ -1,6 +1,7 @@
 #include "cli/drive/mcp_socket.h"
 
 #include <gtest/gtest.h>
+#include <pthread.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -19,6 +20,25 @@ namespace pawl {
 namespace {
 
 constexpr rlim_t kStack = 8 << 20;  // of a thread
+
+// While it lives, threads get stacks so large that none is taken from those of ended threads, nor kept for others.
+class FreshStacks {
+ public:
+  static constexpr rlim_t kSize = 64 << 20;
+  FreshStacks() {
+    pthread_getattr_default_np(&usual_);
+    pthread_attr_t large = usual_;
+    pthread_attr_setstacksize(&large, kSize);
+    pthread_setattr_default_np(&large);
+  }
+  ~FreshStacks() {
+    pthread_setattr_default_np(&usual_);
+    pthread_attr_destroy(&usual_);
+  }
+
+ private:
+  pthread_attr_t usual_;
+};
 
 class McpSocketTest : public testing::Test {
  protected:
@@ -83,13 +103,14 @@ TEST_F(McpSocketTest, KeepsNothingOfConnectionsThatHaveEnded) {
 
 TEST_F(McpSocketTest, RefusesAConnectionForWhichThereIsNoThread) {
   if (kSlowdown > 1) GTEST_SKIP() << "an instrumented program needs its address space";
+  const FreshStacks stacks;
   const std::unique_ptr<McpSocket> socket = *McpSocket::Open(path_, server_);
   rlimit usual;
   getrlimit(RLIMIT_AS, &usual);
   // Of five threads that a connection takes, the first, the second and so on can't be started.
   for (rlim_t threads = 0; threads < 5; ++threads) {
     rlimit little = usual;
-    little.rlim_cur = AddressSpace() + threads * kStack + kStack / 2;
+    little.rlim_cur = AddressSpace() + threads * FreshStacks::kSize + FreshStacks::kSize / 2;
     setrlimit(RLIMIT_AS, &little);
     std::vector<Fd> connections;
     for (int i = 0; i < 4; ++i) connections.push_back(Connect());

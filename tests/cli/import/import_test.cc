@@ -183,6 +183,20 @@ TEST_F(ImportTest, SaysWhichResultIsWrongAndHow) {
   EXPECT_THAT(Error("7"), HasSubstr("has no configuration"));
 }
 
+TEST_F(ImportTest, SaysWhatOtherFilesOfTunersAre) {
+  const auto error = [&](const std::string& text) {
+    return std::string(ReadT4(Write("other.json", text)).status().message());
+  };
+  EXPECT_THAT(error(R"({"device_name": "A100", "tune_params_keys": ["A"], "cache": {"1": {"A": 1, "time": 2}}})"),
+              HasSubstr("a cache file of Kernel Tuner: let kernel_tuner.file_utils.store_output_file()"));
+  EXPECT_THAT(error(R"({"Metadata": {}, "Results": [{"KernelName": "k", "Configuration": []}]})"),
+              HasSubstr("KTT's own format"));
+  EXPECT_THAT(error(R"({"ConfigurationSpace": {"TuningParameters": []}})"), HasSubstr("name it by --problem"));
+  EXPECT_THAT(error("a,b,time\n1,2,3\n"), HasSubstr("it is not JSON; expected T4 results"));
+  EXPECT_THAT(std::string(ImportedSpace::Make(*Read(kGood), std::nullopt, {"A"}).status().message()),
+              HasSubstr("--start A: expected VARIABLE=VALUE"));
+}
+
 TEST_F(ImportTest, TurnsPythonIntoConstraints) {
   const std::map<std::string, std::string> names = {{"a", "a"}, {"b", "b"}, {"c_d", "p_c"}};
   EXPECT_EQ(*ConstraintOf("a==0 or b % 32 != 0", names), "a == 0 || b % 32 != 0");

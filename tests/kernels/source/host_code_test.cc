@@ -78,6 +78,16 @@ TEST(WithoutHostCode, BlanksClassesOfTheHost) {
             "");
 }
 
+TEST(WithoutHostCode, BlanksFunctionsOfTypesThatLaunchKernels) {
+  EXPECT_EQ(Left("template <int N> class Op {\n public:\n  struct Params { float* x; int n{1}; };\n"
+                 "  explicit Op(int n) : n_(n), m_{n} { cudaMalloc(&x_, n); }\n"
+                 "  void run(int n) const { k<N><<<n, 32>>>(x_); }\n"
+                 "  __device__ void apply(float* x) const { x[0] = N; }\n  int size() const { return n_; }\n"
+                 " private:\n  int n_, m_;\n  float* x_;\n};\n"),
+            "template<intN>classOp{public:structParams{float*x;intn{1};};"
+            "__device__voidapply(float*x)const{x[0]=N;}intsize()const{returnn_;}private:intn_,m_;float*x_;};");
+}
+
 TEST(WithoutHostCode, BlanksMacroCallsThatNoDeviceMacroIs) {
   EXPECT_EQ(Left("REGISTER_OP(a, b)\nINSTANTIATE(float);\n__global__ void k() {}"), "__global__voidk(){}");
   EXPECT_THAT(Skipped("#define KERNEL(T) __global__ void k_##T(T* x) {}\nKERNEL(float)\n"),
@@ -102,6 +112,12 @@ TEST(WithoutHostCode, LeavesStandardHeadersToNvcc) {
   const std::string left = WithoutHostCode("#include <algorithm>\n#include <torch/extension.h>\n", v1::COMPILER_NVCC);
   EXPECT_THAT(left, HasSubstr("<algorithm>"));
   EXPECT_THAT(left, Not(HasSubstr("torch")));
+}
+
+TEST(WithoutHostCode, TakesTypesInEachOtherWithoutEnd) {
+  std::string deep;
+  for (int i = 0; i < 100000; ++i) deep += "struct a{";
+  EXPECT_EQ(Skipped(deep).size(), deep.size());
 }
 
 TEST(WithoutHostCode, TakesAnythingWithoutACrash) {

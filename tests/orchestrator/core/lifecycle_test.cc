@@ -76,6 +76,15 @@ TEST(LifecycleTest, RunsFromSubmissionToTheEndOfTheSpace) {
   EXPECT_EQ(worker.Shown().trials_size(), 0);
 }
 
+TEST(LifecycleTest, SaysOfWhatHasEndedNotToWaitForItsBest) {
+  World world;
+  v1::GetBestVariantRequest request;
+  request.set_campaign(world.Submit());
+  EXPECT_THAT(DetailOf(world.history().GetBestVariant(request).status()).fix(), HasSubstr("wait for iteration 0"));
+  ASSERT_TRUE(Cancel(world, request.campaign()).ok());
+  EXPECT_EQ(DetailOf(world.history().GetBestVariant(request).status()).fix(), "pawl show says why it ended");
+}
+
 TEST(LifecycleTest, ClimbsFromKeptToKept) {
   World world;
   const std::string campaign = world.Submit();
@@ -376,6 +385,23 @@ TEST(LifecycleTest, GivesUpAVerificationThatNoMachineCanRun) {
   const v1::Verification verification = world.Events(campaign).back().finished().verification();
   EXPECT_FALSE(verification.agrees());
   EXPECT_THAT(verification.text(), HasSubstr("no NVRTC"));
+}
+
+TEST(LifecycleTest, VerifiesNothingOfAPausedCampaign) {
+  World world;
+  const std::string campaign = world.Submit();
+  ScriptedWorker worker(world, "a");
+  ASSERT_TRUE(worker.Complete(worker.MustLease()).ok());
+  ASSERT_TRUE(Pause(world, campaign).ok());
+  ExpectError(Verify(world, campaign + "/iterations/0").status(), absl::StatusCode::kFailedPrecondition,
+              campaign + " is paused");
+  EXPECT_FALSE(world.Get(campaign).verifying());
+  ASSERT_TRUE(Resume(world, campaign).ok());
+  ASSERT_TRUE(Verify(world, campaign + "/iterations/0").ok());
+  ASSERT_TRUE(Pause(world, campaign).ok());
+  world.Pass(absl::Seconds(1));
+  EXPECT_FALSE(world.Get(campaign).verifying()) << "nobody waits a minute for what no worker may take";
+  EXPECT_THAT(world.Events(campaign).back().finished().verification().text(), HasSubstr("the campaign was paused"));
 }
 
 TEST(LifecycleTest, GivesTheSameTrialForTheSameVerification) {

@@ -257,6 +257,23 @@ TEST(SourceEditTest, IsAnsweredWithTheEarlierVerdictWhereItWasTried) {
   ExpectError(ProposeValue(world, campaign, "SPLIT", 2), absl::StatusCode::kAlreadyExists, "iteration 2, reverted");
 }
 
+TEST(ProposalTest, IsAnsweredWithTheIterationThatTheRecordingLacked) {
+  World world;
+  const std::string campaign = world.Submit(With(v1::CHOOSER_KIND_OUTSIDE));
+  ScriptedWorker worker(world, "a");
+  ASSERT_TRUE(worker.Complete(worker.MustLease()).ok());
+  ASSERT_TRUE(ProposeValue(world, campaign, "SPLIT", 2).ok());
+  const auto lacks = [](const v1::Trial&) {
+    v1::TrialResult result;
+    result.set_passed_over("not in the recording");
+    return result;
+  };
+  ASSERT_TRUE(worker.Complete(worker.MustLease(), lacks).ok());
+  ASSERT_TRUE(world.Iterations(campaign)[1].untried());
+  ExpectError(ProposeValue(world, campaign, "SPLIT", 2), absl::StatusCode::kAlreadyExists,
+              "this variant was tried before: iteration 1, rejected: passed over: not in the recording");
+}
+
 TEST(ProposalTest, IsRefusedWhereTheTreeChooses) {
   World world;
   const std::string campaign = world.Submit(With(v1::CHOOSER_KIND_TREE));

@@ -175,7 +175,17 @@ TEST(SubmissionTest, RefusesAskingForWhatIsNone) {
   refuse("spec.keep.min_gain", [](auto* r) { r->mutable_spec()->mutable_keep()->set_min_gain(2); });
   refuse("request_id", [](auto* r) { r->set_request_id(std::string(65, 'x')); });
   refuse("author", [](auto* r) { r->set_author(std::string(1001, 'x')); });
+  refuse("spec.gpu", [](auto* r) { r->mutable_spec()->set_gpu(std::string(1001, 'x')); });
   EXPECT_EQ(world.Submit(), "campaigns/1") << "nothing was taken";
+}
+
+TEST(SubmissionTest, StoresNoFieldsThatItDoesNotKnow) {
+  World world;
+  v1::SubmitCampaignRequest request = Request();
+  v1::CampaignSpec& spec = *request.mutable_spec();
+  spec.GetReflection()->MutableUnknownFields(&spec)->AddLengthDelimited(1000, std::string(1'000'000, 'x'));
+  ASSERT_TRUE(world->Submit(request).ok());
+  EXPECT_LT(world.Get("campaigns/1").ByteSizeLong(), 10'000u) << "every list of campaigns has it";
 }
 
 TEST(SubmissionTest, RefusesTextsThatAreTooLong) {

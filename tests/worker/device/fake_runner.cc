@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/sync/steady_time.h"
 #include "pawl/v1/runner.pb.h"
 #include "worker/process/message_pipe.h"
 
@@ -83,7 +84,7 @@ void Call(const std::string& what, RunnerReply* reply) {
 
 int main() {
   RunnerRequest request;
-  while (pawl::ReadMessage(0, &request, absl::InfiniteFuture()).ok()) {
+  while (pawl::ReadMessage(0, &request, pawl::SteadyTime::InfiniteFuture()).ok()) {
     RunnerReply reply;
     if (request.has_open()) Open(request.open(), &reply);
     if (request.has_load()) Load(request.load(), &reply);
@@ -91,7 +92,7 @@ int main() {
     if (request.has_provide()) Provide(request.provide(), &reply);
     if (request.has_call()) Call(request.call().module(), &reply);
     reply.set_seconds(0.25);
-    if (!pawl::WriteMessage(1, reply, absl::InfiniteFuture()).ok()) _exit(1);
+    if (!pawl::WriteMessage(1, reply, pawl::SteadyTime::InfiniteFuture()).ok()) _exit(1);
   }
   _exit(0);
 }

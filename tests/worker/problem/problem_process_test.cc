@@ -13,6 +13,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "base/sync/steady_time.h"
 #include "worker/host/toolkit.h"
 #include "worker/process/subprocess.h"
 
@@ -287,6 +288,17 @@ TEST_F(ProblemProcessTest, EndsAProblemThatHangsAndGoesOn) {
   const pid_t pid = process().pid();
   EXPECT_THAT(MakeOf(kScale), absl::OkStatus());
   EXPECT_EQ(process().pid(), pid);
+}
+
+TEST_F(ProblemProcessTest, EndsAProcessThatAnswersNothing) {
+  options_.deadline = options_.grace = absl::Milliseconds(100);
+  process().Warm();
+  process().Settle();
+  ASSERT_EQ(kill(-process().pid(), SIGSTOP), 0);
+  bool late = false;
+  process().StopWhen([&late, begin = SteadyNow()] { return late = SteadyNow() - begin > absl::Seconds(20); });
+  EXPECT_THAT(std::string(MakeOf(kScale).message()), HasSubstr("did not answer in time"));
+  EXPECT_FALSE(late);
 }
 
 TEST_F(ProblemProcessTest, EndsAProblemThatTakesTooMuchMemory) {

@@ -11,13 +11,14 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
+#include "base/sync/steady_time.h"
 #include "pawl/v1/builder.pb.h"
 
 namespace pawl {
 namespace {
 
-absl::Time Soon() { return absl::Now() + absl::Milliseconds(100); }
-absl::Time Late() { return absl::Now() + absl::Seconds(60); }
+SteadyTime Soon() { return SteadyNow() + absl::Milliseconds(100); }
+SteadyTime Late() { return SteadyNow() + absl::Seconds(60); }
 
 ChildOptions Program() {
   ChildOptions options;
@@ -32,7 +33,7 @@ std::unique_ptr<ChildProcess> Start(const ChildOptions& options = Program()) {
 }
 
 absl::StatusOr<std::string> Ask(ChildProcess& child, const std::string& name, const std::string& source = "",
-                                absl::Time deadline = Late()) {
+                                SteadyTime deadline = Late()) {
   v1::BuildRequest request;
   request.set_name(name);
   request.set_source(source);

@@ -5,14 +5,15 @@
 
 #include <thread>
 
+#include "base/sync/steady_time.h"
 #include "pawl/v1/builder.pb.h"
 #include "worker/process/process.h"
 
 namespace pawl {
 namespace {
 
-absl::Time Soon() { return absl::Now() + absl::Milliseconds(50); }
-absl::Time Late() { return absl::Now() + absl::Seconds(60); }
+SteadyTime Soon() { return SteadyNow() + absl::Milliseconds(50); }
+SteadyTime Late() { return SteadyNow() + absl::Seconds(60); }
 
 class MessagePipe : public testing::Test {
  protected:
@@ -24,7 +25,7 @@ class MessagePipe : public testing::Test {
   void WriteBytes(const std::string& bytes) {
     ASSERT_EQ(write(pipe_.write.get(), bytes.data(), bytes.size()), static_cast<ssize_t>(bytes.size()));
   }
-  absl::Status Read(absl::Time deadline = Late()) { return ReadMessage(pipe_.read.get(), &got_, deadline); }
+  absl::Status Read(SteadyTime deadline = Late()) { return ReadMessage(pipe_.read.get(), &got_, deadline); }
 
   Pipe pipe_;
   v1::BuildReply got_;

@@ -14,6 +14,7 @@
 #include <memory>
 #include <string>
 
+#include "base/sync/steady_time.h"
 #include "pawl/v1/builder.pb.h"
 #include "worker/process/child_process.h"
 #include "worker/process/message_pipe.h"
@@ -50,9 +51,9 @@ int main(int argc, char** argv) {
     for (int i = 2; i < argc; ++i) options.visible.push_back(argv[i]);
     BuildReply hello;
     hello.set_host_error(std::string(pawl::EnterSandbox(options).message()));
-    if (!pawl::WriteMessage(1, hello, absl::InfiniteFuture()).ok()) _exit(1);
+    if (!pawl::WriteMessage(1, hello, pawl::SteadyTime::InfiniteFuture()).ok()) _exit(1);
   }
-  while (pawl::ReadMessage(0, &request, absl::InfiniteFuture()).ok()) {
+  while (pawl::ReadMessage(0, &request, pawl::SteadyTime::InfiniteFuture()).ok()) {
     BuildReply reply;
     const std::string& name = request.name();
     if (name == "echo") {
@@ -98,7 +99,7 @@ int main(int argc, char** argv) {
       child = pawl::ChildProcess::Start(options).value();
       reply.set_log(std::to_string(child->pid()));
     }
-    if (!pawl::WriteMessage(1, reply, absl::InfiniteFuture()).ok()) return 1;
+    if (!pawl::WriteMessage(1, reply, pawl::SteadyTime::InfiniteFuture()).ok()) return 1;
   }
   _exit(0);
 }

@@ -73,12 +73,23 @@ TEST(Placement, StartsTensorsOfSmallAlignmentAtOddMultiplesInSomeCallsAndAtMulti
   EXPECT_GT(mixed, 10);
 }
 
-TEST(Placement, ShiftsNothingWhoseAlignmentIs256OrMore) {
+TEST(Placement, StartsTensorsOfAnyAlignmentAtOddMultiplesOf256AndOfMoreAsOftenAsNot) {
   v1::Plan plan = Plan(100);
   plan.mutable_tensors(1)->set_align(256);
   SecretRandom random;
-  for (int call = 0; call < 100; ++call) {
-    EXPECT_EQ(DrawShifts(plan, random), std::vector<uint64_t>(3, 0));
+  int odd[3] = {};
+  for (int call = 0; call < 400; ++call) {
+    const Arena arena = Arena::For(plan, DrawShifts(plan, random));
+    for (int i = 0; i < 3; ++i) {
+      const uint64_t align = i == 2 ? 1024 : 256;
+      EXPECT_EQ(arena.Offset(i) % align, 0u);
+      odd[i] += arena.Offset(i) % (2 * align) == align;
+    }
+    EXPECT_EQ(arena.bytes(), Arena::For(plan).bytes());
+  }
+  for (const int count : odd) {
+    EXPECT_GT(count, 100);
+    EXPECT_LT(count, 300);
   }
 }
 
@@ -89,7 +100,7 @@ TEST(Placement, ShiftsBytesByTheByte) {
   std::set<uint64_t> seen;
   for (int call = 0; call < 4000; ++call) {
     for (const uint64_t shift : DrawShifts(plan, random)) {
-      ASSERT_LT(shift, 256u);
+      ASSERT_LT(shift, 512u);
       seen.insert(shift % 4);
     }
   }

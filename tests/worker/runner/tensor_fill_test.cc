@@ -50,6 +50,21 @@ TEST(InputFill, DrawsIntegersOfEveryWidthFromTheirRange) {
   EXPECT_EQ(wide.extent, ~u64{0});
 }
 
+// What looks at a few elements takes them for the bundle's own.
+TEST(InputFill, KnowsWhatMostInputsHaveBesideAFewLargeOnes) {
+  const auto large = [](v1::PlanTensor tensor) { return InputFill(tensor, Draw(v1::DISTRIBUTION_HEAVY_TAILS), 0); };
+  const Segment normal = large(Tensor(v1::DATA_TYPE_F32, v1::FILL_NORMAL));
+  EXPECT_EQ(normal.usual, static_cast<u32>(kNormal));
+  EXPECT_EQ(normal.usual_low, -4);
+  EXPECT_EQ(normal.usual_high, 4);
+  EXPECT_EQ(normal.high, 1e9);
+  const Segment uniform = large(Within(Tensor(v1::DATA_TYPE_F16, v1::FILL_UNIFORM), -9, 9));
+  EXPECT_EQ(uniform.usual, static_cast<u32>(kUniform));
+  EXPECT_EQ(uniform.usual_low, 0);
+  EXPECT_EQ(uniform.usual_high, 1);
+  EXPECT_EQ(uniform.low, -9);
+}
+
 TEST(InputFill, StaysWithinARangeWhoseEndsTheTypeLacks) {
   const Segment below_one = Own(Within(Tensor(v1::DATA_TYPE_BF16, v1::FILL_UNIFORM), 0, 0.999));
   EXPECT_EQ(below_one.high, 0.99609375) << "rounded to the nearest it would be 1";

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/sync/steady_time.h"
 #include "pawl/v1/builder.pb.h"
 #include "worker/process/child_process.h"
 
@@ -33,7 +34,7 @@ class Sandbox : public testing::Test {
     ASSERT_TRUE(child.ok()) << child.status();
     child_ = *std::move(child);
     v1::BuildReply hello;
-    ASSERT_TRUE(child_->Receive(&hello, absl::Now() + absl::Seconds(60)).ok());
+    ASSERT_TRUE(child_->Receive(&hello, SteadyNow() + absl::Seconds(60)).ok());
     if (!hello.host_error().empty()) GTEST_SKIP() << hello.host_error();
   }
   void TearDown() override { fs::remove_all(folder_); }
@@ -43,7 +44,7 @@ class Sandbox : public testing::Test {
     request.set_name(name);
     request.set_source(source);
     v1::BuildReply reply;
-    const absl::Time deadline = absl::Now() + absl::Seconds(60);
+    const SteadyTime deadline = SteadyNow() + absl::Seconds(60);
     absl::Status status = child_->Send(request, deadline);
     if (status.ok()) status = child_->Receive(&reply, deadline);
     return status.ok() ? reply.log() : status.ToString();
@@ -99,7 +100,7 @@ TEST_F(Sandbox, LeavesNothingBehindWhenItsOutermostProcessIsKilled) {
   Ask("leave a process");
   kill(child_->pid(), SIGKILL);  // not the group
   v1::BuildReply reply;
-  EXPECT_TRUE(absl::IsUnavailable(child_->Receive(&reply, absl::Now() + absl::Seconds(60))));
+  EXPECT_TRUE(absl::IsUnavailable(child_->Receive(&reply, SteadyNow() + absl::Seconds(60))));
 }
 
 }  // namespace

@@ -3,9 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <thread>
 #include <vector>
 
+#include "absl/synchronization/mutex.h"
 #include "absl/synchronization/notification.h"
 
 namespace pawl {
@@ -64,6 +66,50 @@ TEST(FewAtATimeTest, BuildsAllThatIsLeftOnceSomebodyWaits) {
   building.join();
   EXPECT_THAT(groups.sizes, ElementsAre(2, 7));
   EXPECT_EQ(replies.size(), 9u);
+}
+
+// Variants that have one source for all sizes would otherwise be built one after another.
+TEST(FewAtATimeTest, BuildsForSeveralThreadsAtOnce) {
+  class Meeting : public Compiler {  // nobody leaves before all three are there
+   public:
+    absl::StatusOr<v1::BuildReply> Build(const v1::BuildRequest&, const Stopped&) override {
+      absl::MutexLock lock(&mutex_);
+      ++here_;
+      most = std::max(most, here_);
+      const auto all = [this] { return here_ == 3; };
+      const bool met = met_ || mutex_.AwaitWithTimeout(absl::Condition(&all), absl::Seconds(20));
+      met_ = met;
+      if (!met) return absl::DeadlineExceededError("alone");
+      return v1::BuildReply();
+    }
+    int most = 0;
+
+   private:
+    absl::Mutex mutex_;
+    int here_ = 0;
+    bool met_ = false;
+  };
+  Meeting meeting;
+  FewAtATime few(meeting, 3);
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 3; ++i) {
+    threads.emplace_back([&] { EXPECT_TRUE(few.BuildBeside(Requests(1), nullptr)[0].ok()); });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(meeting.most, 3);
+}
+
+TEST(FewAtATimeTest, TakesWhatOthersLeave) {
+  Groups groups;
+  absl::Notification begun;
+  groups.begun = &begun;
+  FewAtATime few(groups, 3);
+  std::thread first([&] { few.BuildBeside(Requests(2), nullptr); });
+  begun.WaitForNotification();
+  few.BuildBeside(Requests(2), nullptr);
+  EXPECT_THAT(groups.sizes, ElementsAre(2, 1, 1));
+  groups.go_on.Notify();
+  first.join();
 }
 
 }  // namespace
