@@ -203,7 +203,8 @@ absl::StatusOr<std::unique_ptr<TrialBuild>> TrialBuilder::Build(const v1::Trial&
   build->small = sizes.small;
   build->candidate = std::move(ahead->built);
   build->failure = build->candidate.failure ? build->candidate.failure : HeapThatRemembers(*bundle, build->candidate);
-  build->check_seconds = build->candidate.check_seconds;
+  // A check that was made ahead took none of this trial's time.
+  build->check_seconds = build->built_ahead ? 0 : build->candidate.check_seconds;
   if (!build->failure) {
     for (const SizeWeight& each : build->sizes) {
       Remember(KeyOf(*build->bundle, trial.variant(), each.size, trial.bundle_hash()),

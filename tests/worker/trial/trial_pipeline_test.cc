@@ -213,6 +213,8 @@ TEST_F(TrialPipelineTest, TakesWhatWasBuiltAhead) {
   const absl::StatusOr<TrialOutcome> outcome = RunTrial(gpu_, **build, observer_);
   ASSERT_TRUE(outcome.ok()) << outcome.status();
   EXPECT_TRUE(outcome->result.built_ahead());
+  ASSERT_FALSE(outcome->result.stages().empty());
+  EXPECT_EQ(outcome->result.stages(0).stage(), v1::STAGE_BUILD) << "the static check took none of this trial's time";
   EXPECT_FALSE(outcome->result.has_failure());
   EXPECT_THAT(gpu_.log, ElementsAreArray(kKept)) << "every gate as for any other";
   EXPECT_FALSE(Run().built_ahead()) << "a variant that nobody expected";
