@@ -8,6 +8,8 @@
 #include "absl/strings/str_join.h"
 #include "base/expression/expression.h"
 #include "cli/draft/drafting.h"
+#include "cli/draft/read/class_constants.h"
+#include "cli/draft/read/constants.h"
 #include "cli/draft/read/translation.h"
 #include "cli/draft/size_values.h"
 
@@ -77,12 +79,14 @@ absl::StatusOr<Draft> Drafting::Run(const std::string& entry) {
   Constraints();
   FindOutput();
   SetSizeValues(draft_);
+  ObeyConditions();
   CompareAllocations();
   LowerStarts();
   LowerSizes();
   RoundSizes(draft_, Divided());
   RaiseSizes();
   SetSizeRanges(draft_, Divided());
+  ObeyConditions();
   LimitRanges();
   SetLeastBytes(draft_);
   Remarks();
@@ -144,10 +148,11 @@ void Drafting::Constraints() {
     const bool varies =
         names.ok() && std::any_of(draft_.variables.begin(), draft_.variables.end(),
                                   [&](const DraftVariable& variable) { return names->contains(variable.name); });
-    const std::string constraint = absl::StrCat(product, " <= 1024");
-    if (varies &&
-        std::find(draft_.constraints.begin(), draft_.constraints.end(), constraint) == draft_.constraints.end()) {
-      draft_.constraints.push_back(constraint);
+    std::vector<std::string> bounds = {absl::StrCat(product, " <= 1024")};
+    if (absl::StrContains(product, "floor(")) bounds.push_back(absl::StrCat(product, " >= 1"));  // BM / WM may be 0
+    for (const std::string& bound : bounds) {
+      if (varies && std::find(draft_.constraints.begin(), draft_.constraints.end(), bound) == draft_.constraints.end())
+        draft_.constraints.push_back(bound);
     }
   }
 }
@@ -169,11 +174,29 @@ void Drafting::BindTemplates(PlannedKernel& planned) {
     }
     if (parameters[i].is_type) {
       argument = TypeArgument(planned, parameters[i].name, argument);
-    } else if (!parameters[i].is_type) {
+    } else {
       argument = WithTypes(planned, argument);
+      // An enumerator that the host's caller passes.
+      const std::string passed = PassedTemplate(argument, planned);
+      if (IsName(passed) && passed != "true" && passed != "false") argument = passed;
+      // Config::kThreads has no meaning outside of the host function.
+      if (planned.launch != nullptr && absl::StrContains(argument, "::")) {
+        std::optional<std::string> text = ClassNumber(argument, *planned.launch);
+        if (text) argument = *std::move(text);
+      }
     }
     planned.templates[parameters[i].name] = argument;
   }
+}
+
+std::optional<std::string> Drafting::ClassNumber(const std::string& argument, const HostLaunch& launch) const {
+  const std::vector<CppToken> tokens = CppTokens(argument);
+  const std::optional<CppExpression> e = ParseCppExpression(tokens, 0, tokens.size());
+  if (!e) return std::nullopt;
+  const CppExpression written = WithClassConstants(
+      *e, model_, [&](const std::string& name) { return TypeMeant(name, *launch.host, launch.host_templates); });
+  const std::optional<int64_t> value = ConstantValue(Resolved(written, launch.values), ConstantValues(model_));
+  return value ? std::optional(absl::StrCat(*value)) : std::nullopt;
 }
 
 std::string Drafting::WithTypes(const PlannedKernel& planned, const std::string& argument) {

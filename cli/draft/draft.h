@@ -69,6 +69,7 @@ struct DraftLaunch {
   std::string when;
   std::vector<std::string> grid, block, cluster, arguments, swap;
   std::string shared, loop, repeat, index;
+  std::string only_where;  // the host's condition for the only launch of a call; empty: none
   bool cooperative = false;
   std::vector<std::string> todos;
 };

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/expression/expression.h"
 #include "cli/draft/drafting.h"
+#include "cli/draft/read/constants.h"
 #include "cli/draft/read/translation.h"
 #include "cli/draft/size_values.h"
 
@@ -26,7 +27,7 @@ std::string Drafting::Argument(const SourceParameter& parameter, const CppExpres
     made.name = FreeName(absl::StrCat(parameter.name, "_pointers"));
     made.fields = {planned.tensors.at(parameter.name)};
     made.in_memory = true;
-    made.todo = "name all tensors that it points to";
+    made.todo = "name all tensors that it points to, 64 at most; of more, let the kernel take one pointer and a stride";
     draft_.structs.push_back(made);
     return made.name;
   }
@@ -68,6 +69,17 @@ std::string Drafting::Scalar(const SourceParameter& parameter, const CppExpressi
     if (scalar.value.empty()) {
       scalar.value = PassedReal(RootOf(*given, planned.launch->values), planned).value_or("");
       if (!scalar.value.empty()) scalar.todo = "the first caller of the host function passes it";
+    }
+  }
+  if (scalar.value.empty() && given != nullptr && !planned.launch->first_round.empty()) {
+    CppExpression first = *given;
+    for (size_t step = 0; step <= planned.launch->first_round.size(); ++step)
+      first = Substituted(first, planned.launch->first_round);
+    const std::optional<int64_t> number = LikelyValue(Resolved(first, planned.launch->values), ConstantValues(model_));
+    if (number && CppText(first) != CppText(*given)) {
+      scalar.value = absl::StrCat(*number);
+      scalar.todo =
+          absl::StrCat("the host passes ", CppText(*given), ", which is this in the first round of its loops");
     }
   }
   if (scalar.value.empty()) {

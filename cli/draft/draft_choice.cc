@@ -37,7 +37,16 @@ absl::Status Drafting::Choose(const std::string& entry) {
       return std::any_of(file->tokens.begin(), file->tokens.end(),
                          [](const CppToken& token) { return token.Is("__global__"); });
     });
-    const std::string none = absl::StrCat(path, " has no __global__ function with a body");
+    std::string none = absl::StrCat(path, " has no __global__ function with a body");
+    const bool driver = std::any_of(model_.files.begin(), model_.files.end(), [](const auto& file) {
+      return std::any_of(file->tokens.begin(), file->tokens.end(),
+                         [](const CppToken& token) { return token.text.starts_with("cuLaunchKernel"); });
+    });
+    if (driver) {
+      absl::StrAppend(&none,
+                      ", and launches by cuLaunchKernel what another file has: name the kernel's source; for PTX ",
+                      "or a cubin write kernel.toml by hand (docs/bringing-kernels.md, PTX)");
+    }
     return absl::InvalidArgumentError(
         model_.first_error.empty() || !written ? none : absl::StrCat(model_.first_error, "; as it is read, ", none));
   }
@@ -144,16 +153,33 @@ void Drafting::TakeLaunch(const HostLaunch& launch) {
       absl::StrAppend(&text, CppText(argument), " of ", HostTensor(argument, made.values), ", ");
     return text;
   };
-  for (const PlannedKernel& planned : planned_) {
+  for (PlannedKernel& planned : planned_) {
     if (planned.kernel != launch.kernel || planned.launch == nullptr) continue;
     // The same once more, as a benchmark does.
     const bool excluded = texts(*planned.launch) == texts(launch) || Exclude(*planned.launch, launch);
     if (!excluded) continue;
     const std::string what = absl::StrCat("the launch of ", launch.kernel->name, " in line ", launch.line);
-    draft_.remarks.push_back(
-        launch.line == planned.launch->line
-            ? absl::StrCat(what, " is made in several ways: the draft has the first")
-            : absl::StrCat(what, " is left out: the draft has the one in line ", planned.launch->line));
+    std::string remark = launch.line == planned.launch->line
+                             ? absl::StrCat(what, " is made in several ways: the draft has the first")
+                             : absl::StrCat(what, " is left out: the draft has the one in line ", planned.launch->line);
+    // What the first caller passes says which of them runs.
+    if (launch.runs == true && planned.launch->runs == false) {
+      remark = launch.line == planned.launch->line
+                   ? absl::StrCat(what, " is made in several ways: the draft has the one of the first caller")
+                   : absl::StrCat("the launch of ", launch.kernel->name, " in line ", planned.launch->line,
+                                  " is left out: the draft has the one in line ", launch.line,
+                                  ", which the first caller makes");
+      for (std::string& other : draft_.remarks) {
+        const std::string had = absl::StrCat("the draft has the one in line ", planned.launch->line);
+        if (absl::StrContains(other, absl::StrCat("launch of ", launch.kernel->name, " ")) &&
+            absl::EndsWith(other, had))
+          other =
+              absl::StrCat(other.substr(0, other.size() - had.size()), "the draft has the one in line ", launch.line);
+      }
+      planned.launch = &launch;
+    }
+    if (std::find(draft_.remarks.begin(), draft_.remarks.end(), remark) == draft_.remarks.end())
+      draft_.remarks.push_back(std::move(remark));
     return;
   }
   planned_.emplace_back();
@@ -163,6 +189,12 @@ void Drafting::TakeLaunch(const HostLaunch& launch) {
 
 absl::Status Drafting::CheckParameters(const PlannedKernel& planned) const {
   const SourceFunction& kernel = *planned.kernel;
+  if (std::any_of(kernel.name.begin(), kernel.name.end(),
+                  [](char c) { return static_cast<unsigned char>(c) > 0x7f; })) {
+    return absl::InvalidArgumentError(absl::StrCat(kernel.file->path, ":", kernel.line, ": the compiler takes no name ",
+                                                   "like ", kernel.name,
+                                                   " for a kernel: rename it with letters of ASCII"));
+  }
   for (const SourceParameter& parameter : kernel.parameters) {
     const std::string where = absl::StrCat(kernel.file->path, ":", kernel.line, ": ", kernel.name);
     if (IsTorchType(parameter.type.element) || IsTorchType(parameter.type.spelling)) {
@@ -188,6 +220,12 @@ absl::Status Drafting::CheckParameters(const PlannedKernel& planned) const {
           absl::StrCat(where, " takes ", parameter.name, " as ", parameter.type.spelling,
                        ", a function object, which a launch of Pawl can't pass: write a kernel "
                        "that calls the function itself"));
+    }
+    if (is_template && by_value && HasWord(parameter.type.element, {"layout", "shape", "stride", "tiler", "tiled"})) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(where, " takes ", parameter.name, " as ", parameter.type.spelling,
+                       ", an object of a library such as CuTe, which a launch of Pawl can't pass: write a kernel that "
+                       "takes the extents and strides as integers and makes the object of them"));
     }
     for (const char* word : {"(*)", "cudaTextureObject_t", "cudaSurfaceObject_t", "CUtensorMap", "curandState"}) {
       if (!absl::StrContains(parameter.type.spelling, word)) continue;

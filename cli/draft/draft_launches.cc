@@ -8,6 +8,7 @@
 #include "absl/strings/str_replace.h"
 #include "base/expression/expression.h"
 #include "cli/draft/drafting.h"
+#include "cli/draft/read/class_constants.h"
 #include "cli/draft/read/constants.h"
 #include "cli/draft/read/translation.h"
 #include "cli/draft/shapes.h"
@@ -26,6 +27,7 @@ std::optional<std::string> Drafting::HostLeaf(const CppExpression& e, const Plan
   const std::string text = CppText(e);
   // The loop's variable means nothing outside of the loop.
   if (planned.launch->loop && text == planned.launch->loop->index) return std::nullopt;
+  if (planned.launch->first_round.contains(text) && !planned.launch->values.contains(text)) return std::nullopt;
   if (absl::StrContains(text, "multiProcessorCount") || absl::StrContains(text, "num_sms") ||
       absl::StrContains(text, "numSMs") || absl::StrContains(text, "sm_count") || text == "sms" || text == "num_sm") {
     return "SM_COUNT";
@@ -105,7 +107,12 @@ std::map<std::string, bool> Drafting::Kept(const PlannedKernel& planned) const {
 
 std::optional<std::string> Drafting::HostText(const CppExpression& e, const PlannedKernel& planned,
                                               std::string* missing, bool may_add) {
-  const CppExpression resolved = Resolved(e, planned.launch->values, Kept(planned));
+  const HostLaunch& host = *planned.launch;
+  const std::map<std::string, bool> kept = Kept(planned);
+  CppExpression resolved = Resolved(e, host.values, kept);
+  resolved = WithClassConstants(
+      resolved, model_, [&](const std::string& name) { return TypeMeant(name, *host.host, host.host_templates); });
+  resolved = Resolved(resolved, host.values, kept);
   return Translate(
       resolved, model_, [&](const CppExpression& leaf) { return HostLeaf(leaf, planned, may_add); }, missing);
 }
@@ -208,8 +215,11 @@ std::string Drafting::EntryText(const PlannedKernel& planned, DraftLaunch& launc
       arguments.back() = parameter.name;
       launch.todos.push_back(absl::StrCat("entry: say which function ", parameter.name, " is"));
     }
-    if (parameter.kind != "function" && !parameter.is_type && arguments.back() == argument && IsName(argument) &&
-        argument != "true" && argument != "false" && model_.FindConstant(argument) == nullptr &&
+    const bool chosen = planned.launch != nullptr &&
+                        std::any_of(planned.launch->host_templates.begin(), planned.launch->host_templates.end(),
+                                    [&](const auto& bound) { return bound.second == argument; });
+    if (!chosen && parameter.kind != "function" && !parameter.is_type && arguments.back() == argument &&
+        IsName(argument) && argument != "true" && argument != "false" && model_.FindConstant(argument) == nullptr &&
         !variables_->NameOf(argument)) {
       launch.todos.push_back(
           absl::StrCat("entry: ", argument, " is a name of the host's; say what ", parameter.name, " is"));
@@ -250,6 +260,8 @@ void Drafting::When(const PlannedKernel& planned, DraftLaunch& launch) {
   std::vector<std::string> conditions;
   for (const auto& [condition, negative] : planned.launch->conditions) {
     std::optional<std::string> text = HostText(condition, planned, nullptr, false);
+    // What always holds says nothing.
+    if (const std::optional<bool> known = text ? Truth(*text) : std::nullopt; known && *known != negative) continue;
     if (!text || NumberIn(*text)) {
       launch.todos.push_back(absl::StrCat("it is only launched where ", negative ? "not " : "", CppText(condition)));
       continue;
@@ -260,7 +272,8 @@ void Drafting::When(const PlannedKernel& planned, DraftLaunch& launch) {
   if (planned_.size() > 1) {
     launch.when = absl::StrJoin(conditions, " && ");
   } else if (!conditions.empty()) {
-    launch.todos.push_back(absl::StrCat("the host launches it where ", absl::StrJoin(conditions, " && ")));
+    launch.only_where = absl::StrJoin(conditions, " && ");
+    launch.todos.push_back(absl::StrCat("the host launches it where ", launch.only_where));
   }
 }
 
@@ -270,6 +283,14 @@ std::optional<std::string> Drafting::KernelLeaf(const CppExpression& e, const Pl
     return size == planned.sizes.end() ? std::nullopt : std::optional(size->second);
   }
   if (e.kind != Kind::kName) return std::nullopt;
+  if (absl::StrContains(e.text, "::")) {
+    const CppExpression written = WithClassConstants(
+        e, model_, [&](const std::string& name) { return TypeMeant(name, *planned.kernel, planned.templates); });
+    std::optional<std::string> text = Translate(written, model_, [&](const CppExpression& leaf) {
+      return absl::StrContains(leaf.text, "::") ? std::nullopt : KernelLeaf(leaf, planned);
+    });
+    if (text) return NumberIn(*text) ? *text : absl::StrCat("(", *text, ")");
+  }
   if (const auto size = planned.sizes.find(e.text); size != planned.sizes.end()) return size->second;
   if (const SourceConstant* constant = model_.FindConstant(e.text)) return absl::StrCat(constant->value);
   if (const auto bound = planned.templates.find(e.text); bound != planned.templates.end()) {
@@ -305,20 +326,22 @@ void Drafting::ResidentGrid(const PlannedKernel& planned, DraftLaunch& launch) {
   }
 }
 
-int Drafting::UseOf(const SourceFunction& kernel) const {
+Drafting::KernelUse Drafting::UseOf(const SourceFunction& kernel) const {
+  KernelUse use;
   for (const std::unique_ptr<SourceText>& file : model_.files) {
     const std::vector<CppToken>& tokens = file->tokens;
     for (size_t i = 0; i + 1 < tokens.size(); ++i) {
       if (!tokens[i].Is(kernel.name) || (file.get() == kernel.file && i == kernel.name_at)) continue;
       size_t behind = i + 1;
       if (tokens[behind].Is("<")) behind = SkipTemplateArguments(tokens, behind, tokens.size());
-      if (behind < tokens.size() && tokens[behind].Is("<<<")) return tokens[i].line;
+      if (behind < tokens.size() && tokens[behind].Is("<<<")) return {tokens[i].line, true};
       for (size_t back = 1; back < 24 && back <= i && !tokens[i - back].Is(";"); ++back) {
-        if (tokens[i - back].text.find("Launch") != std::string_view::npos) return tokens[i].line;
+        const bool named = tokens[i - back].text.find("Launch") != std::string_view::npos;
+        if (named && use.line == 0) use.line = tokens[i].line;
       }
     }
   }
-  return 0;
+  return use;
 }
 
 void Drafting::GuessGeometry(PlannedKernel& planned, DraftLaunch& launch) {
@@ -355,10 +378,13 @@ void Drafting::GuessGeometry(PlannedKernel& planned, DraftLaunch& launch) {
     launch.grid.push_back(used ? rows[id] : "1");
   }
   while (launch.grid.size() > 1 && launch.grid.back() == "1") launch.grid.pop_back();
-  const int used = UseOf(*planned.kernel);
-  launch.todos.push_back(used == 0 ? "the source has no launch of this kernel: grid and block are guesses"
-                                   : absl::StrCat("the launch in line ", used,
-                                                  " is not understood: grid, block and arguments are guesses"));
+  const KernelUse use = UseOf(*planned.kernel);
+  launch.todos.push_back(
+      use.line == 0 ? "the source has no launch of this kernel: grid and block are guesses"
+                    : absl::StrCat(use.is_launch ? absl::StrCat("the launch in line ", use.line, " is not understood")
+                                                 : absl::StrCat("line ", use.line, " may launch this kernel, in a way ",
+                                                                "that is not understood"),
+                                   ": grid, block and arguments are guesses"));
   if (planned.body.grid_sync) ResidentGrid(planned, launch);
   if (planned.body.words.contains("extern")) {
     launch.shared = "0";

@@ -45,7 +45,8 @@ void Drafting::Loop(const PlannedKernel& planned, DraftLaunch& launch) {
         absl::StrCat("the host repeats the launch, `", loop.text, "`; if that is no benchmark, add `repeat`"));
     return;
   }
-  std::optional<std::string> count = loop.plain ? HostText(loop.count, planned) : std::nullopt;
+  const bool plain = loop.plain && !(loop.shifted && HasIndex(planned));  // an index is from 0
+  std::optional<std::string> count = plain ? HostText(loop.count, planned) : std::nullopt;
   if (!count) {
     launch.todos.push_back(absl::StrCat("it is launched in a loop that `repeat` can't say: ", loop.text));
     return;
@@ -113,16 +114,17 @@ void Drafting::LoopOver(size_t first, size_t end) {
                                       "`; the draft leaves the loop out: ", why_not));
     return;
   }
-  const bool differs = !planned_[first].launch->swaps.empty() ||
-                       std::any_of(planned_.begin() + static_cast<std::ptrdiff_t>(first),
-                                   planned_.begin() + static_cast<std::ptrdiff_t>(end), HasIndex);
+  const auto from = planned_.begin() + static_cast<std::ptrdiff_t>(first),
+             to = planned_.begin() + static_cast<std::ptrdiff_t>(end);
+  const bool differs = !planned_[first].launch->swaps.empty() || std::any_of(from, to, HasIndex);
   if (loop.plain && !differs && !IsCarried(first, end)) {
     head.todos.push_back(absl::StrCat("the host repeats ", loop.launches, " launches together, `", loop.text,
                                       "`, and no round changes what the next one reads: a benchmark's loop. If it is "
                                       "none, add `loop` and `repeat`"));
     return;
   }
-  const std::optional<std::string> count = loop.plain ? HostText(loop.count, planned_[first]) : std::nullopt;
+  const bool plain = loop.plain && !(loop.shifted && std::any_of(from, to, HasIndex));  // an index is from 0
+  const std::optional<std::string> count = plain ? HostText(loop.count, planned_[first]) : std::nullopt;
   if (!count) {
     head.todos.push_back(absl::StrCat("they are launched in a loop that `repeat` can't say: ", loop.text));
     return;

@@ -14,7 +14,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
+#include "base/sync/steady_time.h"
 #include "cli/draft/draft.h"
 #include "cli/draft/read/source_model.h"
 #include "kernels/limits.h"
@@ -100,11 +100,11 @@ absl::StatusOr<DraftedBundle> FromAnswer(const std::string& text) {
 }
 
 // All that comes until the end or the deadline; false: the deadline.
-bool ReadAll(int fd, absl::Time deadline, std::string* text) {
+bool ReadAll(int fd, SteadyTime deadline, std::string* text) {
   char buffer[1 << 16];
   while (text->size() < kMaxAnswer) {
     pollfd waited = {fd, POLLIN, 0};
-    const absl::Duration left = deadline - absl::Now();
+    const absl::Duration left = deadline - SteadyNow();
     if (left <= absl::ZeroDuration()) return false;
     if (poll(&waited, 1, static_cast<int>(absl::ToInt64Milliseconds(left)) + 1) <= 0) continue;
     const ssize_t count = read(fd, buffer, sizeof(buffer));
@@ -124,7 +124,7 @@ absl::StatusOr<DraftedBundle> DraftBundle(const DraftRequest& request) {
   if (child == 0) Child(request, pipes[1]);
   close(pipes[1]);
   std::string text;
-  const bool ended = ReadAll(pipes[0], absl::Now() + request.limit, &text);
+  const bool ended = ReadAll(pipes[0], SteadyNow() + request.limit, &text);
   close(pipes[0]);
   if (!ended) kill(child, SIGKILL);
   int status = 0;

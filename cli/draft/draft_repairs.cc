@@ -188,6 +188,39 @@ void Drafting::CompareAllocations() {
   }
 }
 
+void Drafting::ObeyConditions() {
+  for (const DraftLaunch& launch : draft_.launches) {
+    if (launch.only_where.empty()) continue;
+    const std::set<std::string> names = NamesOf(launch.only_where);
+    const auto holds = [&](const std::string& name, int64_t DraftSize::*size, int64_t number) {
+      Values values = ValuesAt(draft_, size);
+      values[name] = static_cast<double>(number);
+      return Evaluate(launch.only_where, values).value_or(1) != 0;
+    };
+    // The nearest number at which it holds, of those that are a power of two away.
+    const auto nearest = [&](const std::string& name, int64_t DraftSize::*size, int64_t number) {
+      for (int64_t low = number, high = number; low >= 1 || high <= int64_t{1} << 24; low /= 2, high *= 2) {
+        if (low >= 1 && holds(name, size, low)) return low;
+        if (high <= int64_t{1} << 24 && holds(name, size, high)) return high;
+        if (low == 0 && high > int64_t{1} << 24) break;
+      }
+      return number;
+    };
+    for (DraftSize& own : draft_.sizes) {
+      if (!names.contains(own.name) || own.stated) continue;
+      const int64_t before = own.main;
+      own.main = nearest(own.name, &DraftSize::main, own.main);
+      own.tiny = nearest(own.name, &DraftSize::tiny, own.tiny);
+      if (own.main != before)
+        absl::StrAppend(&own.todo, own.todo.empty() ? "" : "; ", "so that the host's ", launch.only_where, " holds");
+    }
+    for (DraftRange& range : draft_.hidden) {
+      if (!names.contains(range.name) || holds(range.name, &DraftSize::main, range.high)) continue;
+      range.high = std::max(range.low, nearest(range.name, &DraftSize::main, range.high));
+    }
+  }
+}
+
 void Drafting::LowerStarts() {
   const Values sizes = ValuesAt(draft_, &DraftSize::main);
   std::erase_if(draft_.constraints, [&](const std::string& constraint) {

@@ -7,6 +7,7 @@
 #include "absl/strings/str_join.h"
 #include "base/expression/expression.h"
 #include "cli/draft/drafting.h"
+#include "cli/draft/read/class_constants.h"
 #include "cli/draft/read/constants.h"
 #include "cli/draft/read/translation.h"
 #include "cli/draft/shapes.h"
@@ -152,6 +153,7 @@ bool Drafting::IsFlagName(const std::string& name) {
 
 void Drafting::LoneNumber(const SourceParameter& parameter, PlannedKernel& planned) {
   if (IsFlagName(parameter.name) || HasWord(parameter.name, {"stride", "pitch"})) return;
+  if (absl::StrContains(parameter.name, "[") || parameter.type.bytes < 4) return;  // one of a table, or too small
   planned.sizes[parameter.name] =
       AddSize(parameter.name, LastName(parameter.name), std::nullopt, "no launch in the source says how large it is");
 }
@@ -206,8 +208,8 @@ std::string Drafting::Contradictions(const std::string& name, int64_t worth, con
 void Drafting::GivenNumber(const SourceParameter& parameter, const CppExpression& argument, PlannedKernel& planned) {
   const HostLaunch& launch = *planned.launch;
   const std::string root = RootOf(argument, launch.values);
-  if (launch.loop && root == launch.loop->index) return;  // the launch's index
-  if (IsFlagName(parameter.name)) return;                 // a scalar
+  if (launch.first_round.contains(root) || (launch.loop && root == launch.loop->index)) return;  // of a loop
+  if (IsFlagName(parameter.name)) return;                                                        // a scalar
   if (std::optional<std::string> stride = StrideText(argument, planned)) {
     planned.sizes[parameter.name] = *stride;
     return;
@@ -308,18 +310,17 @@ std::optional<ElementType> Drafting::TypeOf(const SourceType& type, const Planne
 
 std::string Drafting::AliasOf(const std::string& name) const {
   for (const std::unique_ptr<SourceText>& file : model_.files) {
-    const std::vector<CppToken>& tokens = file->tokens;
-    for (size_t i = 0; i + 3 < tokens.size(); ++i) {
-      size_t end = i;
-      while (end < tokens.size() && !tokens[end].Is(";")) ++end;
-      if (tokens[i].Is("using") && tokens[i + 1].Is(name) && tokens[i + 2].Is("="))
-        return TokensText(tokens, i + 3, end);
-      if (tokens[i].Is("typedef") && end > i + 2 && tokens[end - 1].Is(name)) return TokensText(tokens, i + 1, end - 1);
-      if (!tokens[i].Is("using") && !tokens[i].Is("typedef")) continue;
-      i = end;
-    }
+    if (std::string alias = AliasIn(file->tokens, 0, file->tokens.size(), name); !alias.empty()) return alias;
   }
   return "";
+}
+
+std::string Drafting::TypeMeant(const std::string& name, const SourceFunction& function,
+                                const std::map<std::string, std::string>& templates) const {
+  if (const auto bound = templates.find(name); bound != templates.end()) return bound->second;
+  const std::vector<CppToken>& tokens = function.file->tokens;
+  std::string alias = AliasIn(tokens, function.body, ClosingBracket(tokens, function.body), name);
+  return alias.empty() ? AliasOf(name) : alias;
 }
 
 }  // namespace pawl

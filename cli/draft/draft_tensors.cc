@@ -235,6 +235,12 @@ void Drafting::SetRole(const TensorUse& use, DraftTensor& tensor) {
     tensor.todos.push_back("role: a later launch reads what an earlier one wrote");
   } else {
     tensor.role = "output";
+    if (read_later && !made.returned)
+      tensor.todos.push_back("role: a later launch reads what this one writes; if it is no result, it is scratch");
+  }
+  if (TypeOfPointer(*first.kernel, use.uses[0].second).pointers > 1 && tensor.role == "input") {
+    tensor.role = "inout";
+    tensor.todos.push_back("role: what the kernel does with the memory that its pointers name is not followed");
   }
 }
 
@@ -254,10 +260,9 @@ void Drafting::SetShape(const TensorUse& use, int64_t width, DraftTensor& tensor
     if (exact) break;
     PlannedKernel& planned = planned_[which];
     const DraftLaunch& launch = draft_.launches[which];
-    ShapeScope scope{&model_, &planned.body, [&](const CppExpression& e) { return KernelLeaf(e, planned); },
-                     SizesOnly(launch.grid), SizesOnly(launch.block)};
     IndexedExtents by_data;
-    std::optional<std::vector<std::string>> indexed = ShapeOf(planned.body.pointers[key].indices, scope, &by_data);
+    std::optional<std::vector<std::string>> indexed =
+        IndexedShape(planned, launch, planned.body.pointers[key].indices, &by_data);
     tensor.by_data = tensor.by_data || !by_data.empty();
     for (const auto& [parameter, extent] : by_data)
       indexed_.push_back({which, parameter, extent == "?" ? absl::StrCat("?", tensor.name) : extent});
@@ -310,6 +315,65 @@ void Drafting::SetShape(const TensorUse& use, int64_t width, DraftTensor& tensor
   }
   if (width > 1) shape->push_back(absl::StrCat(width));
   tensor.shape = *std::move(shape);
+}
+
+std::optional<std::vector<std::string>> Drafting::IndexedShape(const PlannedKernel& planned, const DraftLaunch& launch,
+                                                               const std::vector<CppExpression>& indices,
+                                                               IndexedExtents* by_data) const {
+  constexpr size_t kMaxVariables = 4;
+  std::map<std::string, std::vector<std::string>> ends;  // of the variables of the geometry
+  for (const std::vector<std::string>* list : {&launch.grid, &launch.block}) {
+    for (const std::string& extent : *list) {
+      const absl::StatusOr<std::set<std::string>> names = NamesIn(extent);
+      for (const std::string& name : names.ok() ? *names : std::set<std::string>()) {
+        const std::vector<std::string> values = variables_->ValuesOf(name);
+        if (!values.empty() && ends.size() < kMaxVariables) ends[name] = {values.front(), values.back()};
+      }
+    }
+  }
+  const auto variable_of = [&](const std::string& name) -> std::optional<std::string> {
+    const auto bound = planned.templates.find(name);
+    if (bound == planned.templates.end()) return variables_->NameOf(name);
+    for (const TemplateParameter& parameter : planned.kernel->templates) {
+      if (parameter.name != name) continue;
+      const std::optional<std::string> variable = variables_->NameOf(bound->second);
+      return variable ? variable : variables_->TemplateVariable(parameter, bound->second);
+    }
+    return std::nullopt;
+  };
+  std::optional<std::vector<std::string>> best;
+  double most = -1;
+  for (size_t corner = 0; corner < size_t{1} << ends.size(); ++corner) {
+    std::map<std::string, std::string> written;
+    size_t bit = 0;
+    for (const auto& [name, values] : ends) written[name] = values[corner >> bit++ & 1];
+    const auto at = [&](const std::vector<std::string>& extents) {
+      std::vector<std::string> texts;
+      for (const std::string& extent : extents) texts.push_back(WithNames(extent, written));
+      return SizesOnly(texts);
+    };
+    const auto leaf = [&](const CppExpression& e) -> std::optional<std::string> {
+      const std::optional<std::string> variable =
+          e.kind == CppExpression::Kind::kName ? variable_of(e.text) : std::nullopt;
+      const auto value = variable ? written.find(*variable) : written.end();
+      return value == written.end() ? KernelLeaf(e, planned) : std::optional(value->second);
+    };
+    IndexedExtents data;
+    std::optional<std::vector<std::string>> shape =
+        ShapeOf(indices, {&model_, &planned.body, leaf, at(launch.grid), at(launch.block)}, &data);
+    double elements = shape ? 1 : -1;
+    for (const std::string& extent : shape ? *shape : std::vector<std::string>()) {
+      std::map<std::string, double> sizes;
+      const absl::StatusOr<std::set<std::string>> names = NamesIn(extent);
+      for (const std::string& name : names.ok() ? *names : std::set<std::string>()) sizes[name] = (1 << 20) + 1;
+      elements *= Evaluate(extent, sizes).value_or(1);
+    }
+    if (corner > 0 && elements <= most) continue;
+    most = elements;
+    best = std::move(shape);
+    *by_data = std::move(data);
+  }
+  return best;
 }
 
 std::string Drafting::LargestOver(const std::string& extent, const std::set<std::string>& names) const {

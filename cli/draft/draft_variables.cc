@@ -20,6 +20,7 @@ using Kind = CppExpression::Kind;
 void CollectNames(const CppExpression& e, const HostValues& values, int steps, std::set<std::string>& names) {
   if (steps > 24) return;
   if (e.kind == Kind::kName && names.insert(e.text).second) {
+    if (const size_t colons = e.text.rfind("::"); colons != std::string::npos) names.insert(e.text.substr(colons + 2));
     if (const auto found = values.find(e.text); found != values.end()) {
       for (const CppExpression& part : found->second.parts) CollectNames(part, values, steps + 1, names);
     }
@@ -118,6 +119,20 @@ void DraftVariables::ReadConstants() {
 void DraftVariables::AddConstant(const SourceConstant& constant, Tunable tunable, bool in_kernel) {
   // A constant of a host function that no kernel sees: only the geometry changes.
   const bool host_only = constant.local && !in_kernel;
+  const bool given = std::any_of(launches_.begin(), launches_.end(), [&](const HostLaunch* launch) {
+    return std::any_of(launch->template_arguments.begin(), launch->template_arguments.end(),
+                       [&](const std::string& argument) { return absl::StrContains(argument, constant.name); });
+  });
+  const bool fixed = std::any_of(bodies_.begin(), bodies_.end(), [&](const KernelBody* body) {
+    return !body->words.contains("blockDim") &&
+           std::any_of(body->numbers.begin(), body->numbers.end(),
+                       [&](const std::string& number) { return WholeNumber(number) == constant.value; });
+  });
+  if (host_only && tunable == Tunable::kBlock && !given && fixed) {
+    left_out_.push_back(absl::StrCat(constant.name, " = ", constant.value_text, " in line ", constant.line,
+                                     ": a kernel has this number itself, and does not ask for blockDim"));
+    return;
+  }
   std::string replaces;
   if (!host_only) {
     replaces = Replaces(constant.before, constant.value_text, constant.after);
@@ -214,7 +229,8 @@ std::string DraftVariables::AddTemplate(const TemplateParameter& parameter, cons
     return constant != nullptr && constant->local ? absl::StrCat(*start) : argument;
   }
   // An enum's value is part of what the kernel computes.
-  if (!is_bool && !IsIntegerKind(parameter.kind)) return argument.empty() ? parameter.fallback : argument;
+  if (!is_bool && !IsIntegerKind(parameter.kind))
+    return !passed.empty() ? passed : argument.empty() ? parameter.fallback : argument;
   if (is_bool && tunable == Tunable::kNone)
     return argument == "true" || argument == "false" ? argument
            : parameter.fallback.empty()              ? "false"

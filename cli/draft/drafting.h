@@ -20,6 +20,7 @@
 #include "cli/draft/read/host_tensors.h"
 #include "cli/draft/read/kernel_body.h"
 #include "cli/draft/read/source_model.h"
+#include "cli/draft/shapes.h"
 
 namespace pawl {
 
@@ -73,6 +74,8 @@ class Drafting {
   // Template arguments of the launch; what the host itself has as a parameter is chosen here.
   void BindTemplates(PlannedKernel& planned);
   std::string TypeArgument(const PlannedKernel& planned, const std::string& parameter, const std::string& given);
+  // What a template argument of the host's classes is worth: Config::kThreads.
+  std::optional<std::string> ClassNumber(const std::string& argument, const HostLaunch& launch) const;
   // A template argument with the types that were chosen: silu<scalar_t> becomes act::silu<float>.
   std::string WithTypes(const PlannedKernel& planned, const std::string& argument);
   // A type that the host function leaves open: its template's, or that of a dispatching macro.
@@ -88,6 +91,8 @@ class Drafting {
   void DropUntied();
   // Shapes that are not as large as what the host allocates, where it says both.
   void CompareAllocations();
+  // Guessed sizes, and ranges, at which the host would make another launch than the one that is drafted.
+  void ObeyConditions();
   // Starts that a constraint forbids.
   void LowerStarts();
   // Sizes that make blocks or grids larger than a GPU can launch.
@@ -156,6 +161,9 @@ class Drafting {
   std::optional<ElementType> TypeOf(const SourceType& type, const PlannedKernel& planned) const;
   // using bf16 = __nv_bfloat16; typedef float real;
   std::string AliasOf(const std::string& name) const;
+  // What a type's name means in a function: an argument of its template, or an alias; empty: it is a type's own.
+  std::string TypeMeant(const std::string& name, const SourceFunction& function,
+                        const std::map<std::string, std::string>& templates) const;
 
   // draft_launches.cc: entries, geometry and conditions.
   // What a name of the host is in kernel.toml; a new size where it is an integer that only the host knows.
@@ -181,8 +189,12 @@ class Drafting {
   void HostGeometry(PlannedKernel& planned, DraftLaunch& launch);
   void When(const PlannedKernel& planned, DraftLaunch& launch);
   std::optional<std::string> KernelLeaf(const CppExpression& e, const PlannedKernel& planned) const;
-  // The line in which the source seems to launch the kernel, in a way that is not understood; 0: none.
-  int UseOf(const SourceFunction& kernel) const;
+  // Where the source names the kernel as a launch does, in a way that is not understood.
+  struct KernelUse {
+    int line = 0;            // 0: nowhere
+    bool is_launch = false;  // it stands before <<<; otherwise behind a name like Launcher::Launch
+  };
+  KernelUse UseOf(const SourceFunction& kernel) const;
   // Without a launch in the source: threads by __launch_bounds__ or 256, blocks by the bound of the index.
   void GuessGeometry(PlannedKernel& planned, DraftLaunch& launch);
   // A cooperative kernel's grid, of which all blocks must be resident.
@@ -241,6 +253,10 @@ class Drafting {
   void AddTensor(TensorUse& use);
   void SetRole(const TensorUse& use, DraftTensor& tensor);
   void SetShape(const TensorUse& use, int64_t width, DraftTensor& tensor);
+  // From the indices, at those values of the geometry's variables at which it is largest.
+  std::optional<std::vector<std::string>> IndexedShape(const PlannedKernel& planned, const DraftLaunch& launch,
+                                                       const std::vector<CppExpression>& indices,
+                                                       IndexedExtents* by_data) const;
   // An extent at those values of its variables that make it largest; "?": it is not made of sizes and variables.
   std::string LargestOver(const std::string& extent, const std::set<std::string>& names) const;
   // Extents that are made of sizes alone: a shape may not depend on variables.

@@ -42,9 +42,11 @@ Tunable TunableOf(const std::string& name, int64_t value, bool is_bool) {
   const std::vector<std::string> words = WordsOf(name);
   const std::string whole = absl::AsciiStrToLower(name);
   // Facts of the hardware and of the problem.
-  if (HasAny(words, {"warpsize", "max",   "min",  "eps",    "epsilon",    "log",     "mask",  "version",
-                     "bits",     "bytes", "arch", "iters",  "iterations", "seed",    "quant", "qk",
-                     "head",     "dim",   "dims", "hidden", "channels",   "classes", "nan"}) ||
+  if (HasAny(words, {"warpsize", "max",  "min",   "eps",    "epsilon",  "log",        "mask",
+                     "version",  "bits", "bytes", "arch",   "iters",    "iterations", "seed",
+                     "quant",    "qk",   "head",  "hidden", "channels", "classes",    "nan"}) ||
+      // HEAD_DIM is the problem's, TILE_DIM and BLOCK_DIM_X are not.
+      (HasAny(words, {"dim", "dims"}) && !HasAny(words, {"tile", "block", "thread", "threads"})) ||
       (HasAny(words, {"warp"}) && HasAny(words, {"size", "sz", "threads"}))) {
     return Tunable::kNone;
   }
@@ -60,14 +62,15 @@ Tunable TunableOf(const std::string& name, int64_t value, bool is_bool) {
       (HasAny(words, {"per", "thread", "block", "warp", "coarsen", "coarsening", "factor", "ipt", "ept", "vpt"}))) {
     return Tunable::kItems;
   }
-  if (HasAny(words, {"warps", "nwarps", "numwarps"})) return Tunable::kWarps;
+  if (HasAny(words, {"warps", "nwarps", "numwarps"}) || (HasAny(words, {"warp"}) && HasAny(words, {"count"})))
+    return Tunable::kWarps;
   if (HasAny(words, {"tile",   "tiles",  "bm",     "bn",       "bk",      "tm",     "tn",    "tk",
                      "wm",     "wn",     "wk",     "tilesize", "tiledim", "mtile",  "ntile", "ktile",
                      "blockm", "blockn", "blockk", "chunk",    "chunks",  "splits", "split"})) {
     return Tunable::kTile;
   }
-  if (HasAny(words, {"block", "blocksize", "threads", "nthreads", "numthreads", "tpb", "blockdim", "blk", "bdim", "bs",
-                     "nt"})) {
+  if (HasAny(words, {"block", "blocksize", "threads", "threadblock", "bdimx", "bdimy", "blockx", "blocky", "nthreads",
+                     "numthreads", "tpb", "blockdim", "blk", "bdim", "bs", "nt"})) {
     return value >= 2 ? Tunable::kBlock : Tunable::kNone;
   }
   return Tunable::kNone;

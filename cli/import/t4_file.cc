@@ -29,6 +29,46 @@ std::optional<double> Microseconds(std::string unit) {
   return std::nullopt;
 }
 
+// A cache file of Kernel Tuner's as T4 results. Its times are milliseconds.
+T4Json OfKernelTuner(const T4Json& cache) {
+  static const auto& failures = *new std::map<std::string, std::string>{
+      {"CompilationFailedConfig", "compile"}, {"RuntimeFailedConfig", "runtime"}, {"InvalidConfig", "constraints"}};
+  T4Json results = T4Json::array();
+  for (const auto& [key, entry] : JsonField(cache, "cache").items()) {
+    T4Json configuration = T4Json::object();
+    for (const T4Json& name : JsonField(cache, "tune_params_keys")) {
+      if (!name.is_string()) continue;
+      configuration[name.get<std::string>()] = JsonField(entry, name.get<std::string>().c_str());
+    }
+    const T4Json& time = JsonField(entry, "time");
+    const auto failure = failures.find(JsonText(entry, "time"));
+    constexpr double kFailed = 1e20;  // what older versions write
+    const bool correct = time.is_number() && time.get<double>() < kFailed;
+    T4Json result;
+    result["configuration"] = std::move(configuration);
+    result["times"]["runtimes"] = correct ? JsonField(entry, "times") : T4Json();
+    result["times"]["compilation_time"] = JsonNumber(entry, "compile_time");
+    result["times"]["validation"] = JsonNumber(entry, "verification_time");
+    result["measurements"][0]["name"] = "time";
+    result["measurements"][0]["value"] = time;
+    result["invalidity"] = correct ? "correct" : failure == failures.end() ? "runtime" : failure->second;
+    result["timestamp"] = JsonText(entry, "timestamp");
+    results.push_back(std::move(result));
+  }
+  T4Json t4;
+  t4["metadata"]["timeunit"] = "milliseconds";
+  t4["results"] = std::move(results);
+  return t4;
+}
+
+// A cache file lacks its end until the tuner has ended.
+T4Json ParsedOrEnded(std::string text) {
+  T4Json json = T4Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!json.is_discarded() || text.find("\"tune_params_keys\"") == std::string::npos) return json;
+  text.resize(text.find_last_not_of(" \t\r\n,") + 1);
+  return T4Json::parse(text + "}}", nullptr, /*allow_exceptions=*/false);
+}
+
 class Reader {
  public:
   explicit Reader(const std::filesystem::path& file) : file_(file) {}
@@ -36,7 +76,11 @@ class Reader {
   absl::StatusOr<T4File> Read() {
     absl::StatusOr<std::string> text = ReadPackedFile(file_, kMaxT4Bytes);
     if (!text.ok()) return text.status();
-    const T4Json json = T4Json::parse(*text, nullptr, /*allow_exceptions=*/false);
+    T4Json json = ParsedOrEnded(*std::move(text));
+    if (JsonField(json, "cache").is_object() && JsonField(json, "tune_params_keys").is_array()) {
+      read_.gpu = JsonText(json, "device_name");
+      json = OfKernelTuner(json);
+    }
     if (json.is_discarded()) return Wrong("it is not JSON; expected T4 results, a JSON file with a list \"results\"");
     const T4Json& results = JsonField(json, "results");
     if (!results.is_array()) return Wrong(absl::StrCat("it has no list \"results\"; expected T4 results", Known(json)));
@@ -60,10 +104,6 @@ class Reader {
 
   // What another file of a tuner is, and how to get T4 results.
   static std::string Known(const T4Json& json) {
-    if (JsonField(json, "cache").is_object()) {
-      return ". This is a cache file of Kernel Tuner: let kernel_tuner.file_utils.store_output_file() write the "
-             "results of tune_kernel()";
-    }
     if (JsonField(json, "Results").is_array()) {
       return ". This is KTT's own format: in T4 each of \"results\" has \"configuration\", \"times\" and "
              "\"invalidity\"";

@@ -21,13 +21,15 @@ struct T4Result {
   std::string timestamp;  // "2023-12-22 09:54:05"; may be empty
 };
 
-// Results in the auto-tuning community's T4 format.
+// What an auto-tuner measured, in the community's T4 format.
 struct T4File {
   std::vector<T4Result> results;     // not empty; all with the same parameters, each configuration once
+  std::string gpu;                   // as a cache file names it; T4 has no place for it
   std::vector<std::string> assumed;  // what the file does not say, and what was taken instead
 };
 
-// Reads compressed and plain files. An error names the result (counted from 0) and what is wrong with it.
+// Reads T4 results and cache files of Kernel Tuner, compressed and plain. An error names the result (counted from 0)
+// and what is wrong with it.
 absl::StatusOr<T4File> ReadT4(const std::filesystem::path& file);
 
 }  // namespace pawl

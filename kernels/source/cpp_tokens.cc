@@ -8,7 +8,11 @@
 namespace pawl {
 namespace {
 
-bool StartsWord(char c) { return std::isalpha(static_cast<unsigned char>(c)) || c == '_' || c == '$'; }
+// A byte above 0x7f is part of a letter in UTF-8.
+bool StartsWord(char c) {
+  const auto byte = static_cast<unsigned char>(c);
+  return std::isalpha(byte) || c == '_' || c == '$' || byte > 0x7f;
+}
 bool GoesOnInWord(char c) { return StartsWord(c) || std::isdigit(static_cast<unsigned char>(c)); }
 bool IsDigit(char c) { return std::isdigit(static_cast<unsigned char>(c)); }
 
@@ -67,6 +71,8 @@ class Lexer {
         SkipLine();
       } else if (Has("/*")) {
         SkipComment();
+      } else if (at_ == 0 && Has("\xef\xbb\xbf")) {
+        Advance(3);  // the mark of UTF-8
       } else {
         return true;
       }

@@ -1,6 +1,7 @@
 #include "kernels/source/host_code.h"
 
 #include <algorithm>
+#include <cctype>
 #include <set>
 
 #include "kernels/source/cpp_tokens.h"
@@ -241,19 +242,25 @@ class Blanking {
     while (at < end && !Is(at, "{") && !Is(at, ";")) ++at;
     if (!Is(at, "{")) return;
     const size_t close = std::min(ClosingBracket(tokens_, at), end);
+    // What launches is made by the host: its constructors may call others that are blanked.
+    const bool of_host = begin + 1 < at && CallsHost(tokens_, at, close);
+    const std::string_view name = of_host ? At(begin + 1).text : std::string_view();
     for (++at; at < close;) {
       const bool label = Is(at, "public") || Is(at, "private") || Is(at, "protected");
-      at = label ? at + 2 : Member(at, close, depth);
+      at = label ? at + 2 : Member(at, close, depth, name);
     }
   }
 
-  // Handles one member and answers where the next begins.
-  size_t Member(size_t at, size_t end, int depth) {
+  // Handles one member and answers where the next begins. `host` is the name of a class that only the host makes.
+  size_t Member(size_t at, size_t end, int depth, std::string_view host) {
     const size_t head = SkipTemplates(at);
-    bool function = false;
+    bool function = false, makes = false;
     size_t i = head;
     for (; i < end && !Is(i, ";"); ++i) {
-      if (Is(i, "(") && !IsAttribute(i)) function = true;
+      if (Is(i, "(") && !IsAttribute(i)) {
+        makes = makes || (!function && i > head && !host.empty() && At(i - 1).text == host);
+        function = true;
+      }
       if (Is(i, "(") || Is(i, "[")) i = ClosingBracket(tokens_, i);
       if (!Is(i, "{")) continue;
       const size_t close = ClosingBracket(tokens_, i);
@@ -262,23 +269,14 @@ class Blanking {
           i > head && At(i - 1).IsWord() &&
           !(function && (Is(i - 1, "const") || Is(i - 1, "noexcept") || Is(i - 1, "override") || Is(i - 1, "final")));
       if (function && !value) {
-        if (!IsMarked(at, i) && CallsHost(i, close)) BlankTokens(at, std::min(close + 1, end));
+        const bool kept = IsMarked(at, i) || HasWord(at, i, {"constexpr", "consteval"});
+        if (!kept && (makes || CallsHost(tokens_, i, close))) BlankTokens(at, std::min(close + 1, end));
         return close + 1;
       }
       if (IsType(head)) Members(head, end, depth + 1);
       i = close;
     }
     return i + 1;
-  }
-
-  // k<<<...>>>(...), cudaMalloc(...)
-  bool CallsHost(size_t begin, size_t end) const {
-    for (size_t i = begin; i + 1 < std::min(end, tokens_.size()); ++i) {
-      const std::string_view text = At(i).text;
-      const bool runtime = text.size() > 4 && text.starts_with("cuda") && text[4] >= 'A' && text[4] <= 'Z';
-      if (Is(i, "<<<") || (runtime && Is(i + 1, "("))) return true;
-    }
-    return false;
   }
 
   // __attribute__((...)), __launch_bounds__(...), alignas(...): no parameter list.
@@ -334,6 +332,21 @@ class Blanking {
 };
 
 }  // namespace
+
+bool CallsHost(const std::vector<CppToken>& tokens, size_t begin, size_t end) {
+  const auto of_runtime = [](std::string_view text, std::string_view prefix) {
+    return text.size() > prefix.size() && text.starts_with(prefix) &&
+           std::isupper(static_cast<unsigned char>(text[prefix.size()]));
+  };
+  for (size_t i = begin; i + 1 < std::min(end, tokens.size()); ++i) {
+    const std::string_view text = tokens[i].text;
+    const auto has = [&](std::string_view word) { return text.find(word) != std::string_view::npos; };
+    const bool host = of_runtime(text, "cuda") || of_runtime(text, "hip") || has("LaunchKernel") ||
+                      has("LaunchCooperative") || has("Malloc");
+    if (tokens[i].Is("<<<") || (host && (tokens[i + 1].Is("(") || tokens[i + 1].Is("<")))) return true;
+  }
+  return false;
+}
 
 std::vector<std::string> DeviceMacros(std::string_view text) {
   std::vector<std::string> macros;

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "kernels/source/cpp_tokens.h"
 #include "pawl/v1/bundle.pb.h"
 
 namespace pawl {
@@ -23,5 +24,9 @@ std::vector<std::string> DeviceMacros(std::string_view text);
 // The headers of PyTorch that device code uses a little of (element and accumulation types), as NVRTC can take them:
 // those that the texts include, by their path.
 std::map<std::string, std::string> StandInHeaders(const std::vector<std::string_view>& texts);
+
+// Whether code of a function launches kernels or calls the runtime: k<<<...>>>(...), cudaMalloc(...), and what is named
+// after them.
+bool CallsHost(const std::vector<CppToken>& tokens, size_t begin, size_t end);
 
 }  // namespace pawl

@@ -74,6 +74,43 @@ std::map<std::string, std::vector<int64_t>> Callers::OtherNumbers(const SourceFu
   return found;
 }
 
+std::map<std::string, CppExpression> Callers::Fields(const SourceFunction& host, int depth) const {
+  std::map<std::string, CppExpression> found;
+  const HostCall* call = depth > kMaxCallers ? nullptr : CallOf(host);
+  if (call == nullptr) return found;
+  HostValues values = call->values;
+  for (const auto& [field, value] : Fields(*call->caller, depth + 1))
+    values.try_emplace(field, HostValue{{value}, false, ""});
+  const std::map<std::string, int64_t> numbers = Numbers(*call->caller, depth + 1);
+  for (size_t i = 0; i < host.parameters.size() && i < call->arguments.size(); ++i) {
+    const SourceParameter& parameter = host.parameters[i];
+    const CppExpression& argument = call->arguments[i];
+    if (argument.kind != Kind::kName) continue;
+    const auto made = values.find(argument.text);
+    for (size_t k = 0; k < parameter.fields.size(); ++k) {
+      const std::string& name = parameter.fields[k].name;
+      const auto assigned = values.find(absl::StrCat(argument.text, ".", name));
+      std::optional<CppExpression> value;
+      if (assigned != values.end() && assigned->second.parts.size() == 1) {
+        value = assigned->second.parts[0];
+      } else if (made != values.end() && made->second.parts.size() == parameter.fields.size()) {
+        value = made->second.parts[k];
+      }
+      if (!value) continue;
+      CppExpression resolved = Resolved(*value, values);
+      if (const std::optional<int64_t> number = LikelyValue(resolved, numbers)) {
+        resolved = {};
+        resolved.kind = Kind::kNumber;
+        resolved.text = absl::StrCat(*number);
+      }
+      const bool clashes = std::any_of(host.parameters.begin(), host.parameters.end(),
+                                       [&](const SourceParameter& own) { return Mentions(resolved, own.name); });
+      if (!clashes) found.emplace(absl::StrCat(parameter.name, ".", name), std::move(resolved));
+    }
+  }
+  return found;
+}
+
 std::map<std::string, std::string> Callers::Reals(const SourceFunction& host) const {
   std::map<std::string, std::string> found;
   const HostCall* call = CallOf(host);

@@ -33,6 +33,9 @@ class Callers {
   std::map<std::string, std::vector<int64_t>> OtherNumbers(const SourceFunction& host) const;
   // Numbers as they are written: 0.5 of scale(x, 0.5).
   std::map<std::string, std::string> Reals(const SourceFunction& host) const;
+  // What the first call passes in the fields of structs, by PARAMETER.FIELD: numbers, and what is made of names that
+  // the host does not have.
+  std::map<std::string, CppExpression> Fields(const SourceFunction& host, int depth = 0) const;
 
  private:
   const HostCall* CallOf(const SourceFunction& host) const;

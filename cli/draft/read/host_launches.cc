@@ -1,7 +1,6 @@
 #include "cli/draft/read/host_launches.h"
 
 #include <algorithm>
-#include <functional>
 #include <set>
 
 #include "absl/strings/match.h"
@@ -9,32 +8,13 @@
 #include "cli/draft/read/constants.h"
 #include "cli/draft/read/host_calls.h"
 #include "cli/draft/read/host_swaps.h"
-#include "cli/draft/read/translation.h"
+#include "cli/draft/read/host_variables.h"
+#include "cli/draft/read/launch_syntax.h"
 
 namespace pawl {
 namespace {
 
 using Kind = CppExpression::Kind;
-
-bool IsDim3(const std::string& type) { return absl::StrContains(type, "dim3"); }
-
-// dim3(a, b), dim3{a, b}, {a, b}; nothing: a plain value.
-std::optional<std::vector<CppExpression>> Dim3Parts(const CppExpression& e) {
-  if (e.kind == Kind::kList) {
-    std::vector<CppExpression> parts;
-    std::string name;
-    for (const CppExpression& part : e.parts) {
-      const CppExpression* named = DesignatedValue(part, &name);  // {.x = 2, .y = 1}
-      parts.push_back(named == nullptr ? part : *named);
-    }
-    return parts;
-  }
-  if (e.kind == Kind::kCall && e.parts[0].IsName("dim3")) {
-    return std::vector<CppExpression>(e.parts.begin() + 1, e.parts.end());
-  }
-  if (e.kind == Kind::kCast && e.text == "dim3") return std::vector<CppExpression>{e.parts[0]};
-  return std::nullopt;
-}
 
 // Whether two conditions can't hold together, as far as their texts tell: n < 4 and n >= 4, d == 64 and d == 128.
 bool Contradict(const std::pair<CppExpression, bool>& a, const std::pair<CppExpression, bool>& b) {
@@ -57,7 +37,14 @@ class HostReader {
  public:
   HostReader(const SourceModel& model, const SourceFunction& host, std::vector<HostLaunch>& found,
              std::vector<HostCall>& calls)
-      : model_(model), host_(host), tokens_(host.file->tokens), found_(found), calls_(calls) {}
+      : model_(model),
+        host_(host),
+        tokens_(host.file->tokens),
+        found_(found),
+        calls_(calls),
+        variables_(model, host),
+        values_(variables_.values()),
+        syntax_(model, host, variables_) {}
 
   void Run() {
     // Constants made of others: what they are made of may be varied.
@@ -90,12 +77,17 @@ class HostReader {
   // Labels behind a break begin another group: only one of them runs.
   void Switch(const CppStatement& statement) {
     cases_.push_back({statement.begin, 0});
+    labels_.push_back({statement.expressions.empty() ? CppExpression{} : statement.expressions[0], {}});
     for (const CppStatement& block : statement.body) {
       bool left = false;
       for (const CppStatement& inner : block.body) {
-        if (inner.kind == CppStatement::Kind::kCase && left) {
-          ++cases_.back().second;
-          left = false;
+        if (inner.kind == CppStatement::Kind::kCase) {
+          if (left) {
+            ++cases_.back().second;
+            labels_.back().second.clear();
+            left = false;
+          }
+          if (!inner.expressions.empty()) labels_.back().second.push_back(inner.expressions[0]);
         }
         const HostValues before = values_;
         const size_t launches = found_.size();
@@ -105,6 +97,7 @@ class HostReader {
       }
     }
     cases_.pop_back();
+    labels_.pop_back();
   }
 
   static bool Leaves(const CppStatement& statement) {
@@ -112,35 +105,13 @@ class HostReader {
     return statement.kind == CppStatement::Kind::kBlock && !statement.body.empty() && Leaves(statement.body.back());
   }
 
-  // int sms = 0; query(&sms): what a call gives a variable is not what it held before. A number other than 0 is what it
-  // is unless the user says otherwise: int n = 1024; parse(argv, &n).
-  void Filled(const CppExpression& call) {
-    const std::string& function = call.parts[0].text;
-    const bool query = absl::StrContains(function, "Get") || absl::StrContains(function, "Occupancy");
-    for (size_t i = 1; i < call.parts.size(); ++i) {
-      CppExpression e = call.parts[i];
-      while (e.kind == Kind::kCast) e = CppExpression(e.parts[0]);
-      if (e.kind != Kind::kPrefix || e.text != "&" || e.parts[0].kind != Kind::kName) continue;
-      const auto value = values_.find(e.parts[0].text);
-      if (value == values_.end() || value->second.pointer || value->second.parts.size() > 1) continue;
-      const bool empty = value->second.parts.empty() || ConstantValue(value->second.parts[0], {}) == 0;
-      if (!query && !empty) continue;
-      CppExpression answer;
-      answer.kind = Kind::kOther;
-      answer.text = function;
-      if (absl::StrContains(CppText(call), "MultiProcessorCount")) answer.text = "multiProcessorCount";
-      if (answer.text != function || absl::StrContains(function, "Occupancy")) answer.kind = Kind::kName;
-      value->second.parts.clear();
-      if (query) value->second.parts.push_back(std::move(answer));
-    }
-  }
-
   // Calls of host functions of the source, with what is passed.
   void Calls(const CppExpression& e) {
     for (const CppExpression& part : e.parts) Calls(part);
     if (e.kind != Kind::kCall || e.parts[0].kind != Kind::kName) return;
-    Filled(e);
+    variables_.Filled(e);
     const std::string& name = e.parts[0].text;
+    Run(name, e);
     const SourceFunction* callee = model_.Find(name);
     if (callee == nullptr) callee = model_.Find(name.substr(name.rfind(':') + 1));
     if (callee == nullptr || callee == &host_ || callee->kernel || callee->device) return;
@@ -159,9 +130,9 @@ class HostReader {
       case StatementKind::kDeclaration:
         for (const CppDeclarator& declarator : statement.declared) {
           for (const CppExpression& initial : declarator.initial) Calls(initial);
-          Declare(declarator);
+          variables_.Declare(declarator);
         }
-        Launches(statement);
+        if (!Names(statement)) Launches(statement);
         return;
       case StatementKind::kSwitch:
         Switch(statement);
@@ -183,7 +154,7 @@ class HostReader {
       case StatementKind::kExpression:
         for (const CppExpression& expression : statement.expressions) {
           Calls(expression);
-          Assign(expression);
+          variables_.Assign(expression);
         }
         Launches(statement);
         return;
@@ -192,122 +163,6 @@ class HostReader {
         if (statement.kind == StatementKind::kReturn) Launches(statement);
         VisitAll(statement.body);
     }
-  }
-
-  void Declare(const CppDeclarator& declarator) {
-    HostValue value;
-    value.type = declarator.type;
-    value.is_dim3 = IsDim3(declarator.type);
-    value.pointer = declarator.pointer;
-    value.parts = declarator.initial;
-    Fields(declarator);
-    // float* src = in: from now on src is what in is now, whatever in becomes.
-    if (value.pointer && value.parts.size() == 1) {
-      CppExpression held = value.parts[0];
-      while (held.kind == Kind::kCast) held = CppExpression(held.parts[0]);
-      if (held.kind == Kind::kName) {
-        const auto other = values_.find(held.text);
-        const bool alias = other != values_.end() && other->second.pointer && other->second.parts.size() == 1;
-        value.parts = {alias ? other->second.parts[0] : held};
-        if (value.parts[0].IsName("nullptr") || value.parts[0].IsName("NULL")) value.parts.clear();
-        values_[declarator.name] = std::move(value);
-        return;
-      }
-      if (held.kind == Kind::kNumber) value.parts.clear();  // float* x = 0
-    }
-    if (declarator.initial.size() == 1) {
-      if (std::optional<std::vector<CppExpression>> parts = Dim3Parts(declarator.initial[0])) {
-        const bool list = declarator.initial[0].kind == Kind::kList;
-        if (!list || value.is_dim3 || declarator.array) {
-          value.parts = *std::move(parts);
-          value.is_dim3 = value.is_dim3 || !list;
-        }
-      }
-    }
-    values_[declarator.name] = std::move(value);
-  }
-
-  // The fields that a list names: Params p{.x = x}, p = {.x = x}, auto p = Params{.x = x}.
-  void Fields(const CppDeclarator& declarator) {
-    const std::vector<CppExpression>* list = &declarator.initial;
-    if (list->size() == 1 && ((*list)[0].kind == Kind::kList || (*list)[0].kind == Kind::kCall))
-      list = &(*list)[0].parts;
-    std::string name;
-    for (const CppExpression& part : *list) {
-      if (const CppExpression* value = DesignatedValue(part, &name))
-        values_[absl::StrCat(declarator.name, ".", name)] = {{*value}, false, ""};
-    }
-  }
-
-  // std::swap(a, b) of two pointers: from now on each is what the other was.
-  void Exchange(const std::string& a, const std::string& b) {
-    const auto held = [&](const std::string& name) -> std::optional<HostValue> {
-      const auto known = values_.find(name);
-      const bool pointer = known == values_.end() ? IsPointerParameter(name) : known->second.pointer;
-      if (!pointer) return std::nullopt;
-      CppExpression own;
-      own.kind = Kind::kName;
-      own.text = name;
-      own.text = HostTensor(own, values_);
-      return HostValue{{own}, false, known == values_.end() ? "" : known->second.type, true};
-    };
-    const std::optional<HostValue> of_a = held(a), of_b = held(b);
-    if (!of_a || !of_b) return;
-    values_[a] = *of_b;
-    values_[b] = *of_a;
-  }
-
-  void Assign(const CppExpression& e) {
-    if (IsSwap(e) && e.parts[1].kind == Kind::kName && e.parts[2].kind == Kind::kName)
-      Exchange(e.parts[1].text, e.parts[2].text);
-    // waves++: what it is from now on is not followed.
-    if ((e.kind == Kind::kPrefix || e.kind == Kind::kPostfix) && (e.text == "++" || e.text == "--") &&
-        e.parts[0].kind == Kind::kName) {
-      values_.erase(e.parts[0].text);
-    }
-    if (e.kind != Kind::kAssign) return;
-    const CppExpression& left = e.parts[0];
-    if (e.text == "=" && left.kind == Kind::kName) {
-      CppDeclarator again;
-      again.name = left.text;
-      const auto known = values_.find(left.text);
-      again.type = known == values_.end() ? "" : known->second.type;
-      again.pointer = (known != values_.end() && known->second.pointer) || IsPointerParameter(left.text);
-      again.initial = {e.parts[1]};
-      if (Mentions(e.parts[1], left.text)) {
-        // n = n / 2: of what it was, or not followed.
-        if (known == values_.end() || known->second.parts.size() != 1) {
-          values_.erase(left.text);
-          return;
-        }
-        again.initial = {Substituted(e.parts[1], {{left.text, known->second.parts[0]}})};
-      }
-      Declare(again);
-    } else if (e.text == "=" && left.kind == Kind::kMember && left.parts[0].kind == Kind::kName) {
-      static const std::string kAxes = "xyz";
-      const size_t axis = kAxes.find(left.text);
-      HostValue& value = values_[left.parts[0].text];
-      if (axis == std::string::npos || left.text.size() != 1 || !value.is_dim3) {
-        values_[CppText(left)] = {{e.parts[1]}, false, ""};  // a field of a struct
-        return;
-      }
-      CppExpression one;
-      one.kind = Kind::kNumber;
-      one.text = "1";
-      while (value.parts.size() <= axis) value.parts.push_back(one);
-      value.parts[axis] = e.parts[1];
-    } else if (e.text == "=" && left.kind == Kind::kSubscript &&
-               (left.parts[0].kind == Kind::kName || left.parts[0].kind == Kind::kMember)) {
-      values_[CppText(left)] = {{e.parts[1]}, false, ""};  // an element of an array
-    } else if (left.kind == Kind::kName) {
-      values_.erase(left.text);  // n /= 2: what it is from now on is not followed
-    }
-  }
-
-  bool IsPointerParameter(const std::string& name) const {
-    return std::any_of(host_.parameters.begin(), host_.parameters.end(), [&](const SourceParameter& parameter) {
-      return parameter.name == name && parameter.type.pointers > 0;
-    });
   }
 
   void If(const CppStatement& statement) {
@@ -348,10 +203,21 @@ class HostReader {
     return absl::StrCat("do ... ", TokensText(tokens_, open, ClosingBracket(tokens_, open + 1) + 1));
   }
 
+  static CppExpression Sum(const CppExpression& e, const std::string& op, int64_t number) {
+    CppExpression one, sum;
+    one.kind = Kind::kNumber;
+    one.text = absl::StrCat(number);
+    sum.kind = Kind::kBinary;
+    sum.text = op;
+    sum.parts = {e, one};
+    return sum;
+  }
+
   // A loop, whose body begins with the statement `body`.
   void Loop(const CppStatement& statement, size_t body, const std::string& text = "") {
     const size_t first = found_.size();
     const HostValues before = values_;
+    std::optional<CppExpression> initial;
     HostLoop loop;
     loop.begin = statement.begin;
     loop.text = text;
@@ -366,13 +232,18 @@ class HostReader {
       const CppExpression& step = statement.expressions[1];
       loop.index = index.name;
       const bool up = (step.kind == Kind::kPrefix || step.kind == Kind::kPostfix) && step.text == "++";
-      const bool zero =
-          index.initial.size() == 1 && index.initial[0].kind == Kind::kNumber && index.initial[0].text == "0";
-      if (up && zero && condition.kind == Kind::kBinary && condition.text == "<" &&
-          condition.parts[0].IsName(loop.index)) {
+      const std::optional<int64_t> first_round =
+          index.initial.size() == 1 ? ConstantValue(index.initial[0], {}) : std::nullopt;
+      const bool below = condition.kind == Kind::kBinary && condition.parts[0].IsName(loop.index);
+      if (up && first_round && below && (condition.text == "<" || condition.text == "<=")) {
         loop.plain = true;
+        loop.shifted = *first_round != 0;
         loop.count = condition.parts[1];
+        // for (i = 1; i <= n; ++i) makes n rounds.
+        const int64_t fewer = *first_round - (condition.text == "<=" ? 1 : 0);
+        if (fewer != 0) loop.count = Sum(loop.count, fewer < 0 ? "+" : "-", fewer < 0 ? -fewer : fewer);
       }
+      if (index.initial.size() == 1) initial = Resolved(index.initial[0], values_);
     }
     for (size_t i = body; i < statement.body.size(); ++i) Visit(statement.body[i]);
     values_.erase(loop.index);
@@ -386,6 +257,7 @@ class HostReader {
     }
     for (size_t i = first; i < found_.size(); ++i) {
       found_[i].loops.push_back(loop.begin);
+      if (initial) found_[i].first_round.emplace(loop.index, *initial);
       if (found_[i].loop) {
         if (found_[i].loop->outer.empty()) found_[i].loop->outer = loop.text;
         continue;
@@ -405,7 +277,7 @@ class HostReader {
     bool any = false;
     size_t lambda = 0;
     for (size_t i = statement.begin; i < end; ++i) {
-      any = any || tokens_[i].Is("<<<") || IsLaunchFunction(tokens_[i].text);
+      any = any || tokens_[i].Is("<<<") || LaunchSyntax::IsLaunchFunction(tokens_[i].text);
       if (lambda == 0 && tokens_[i].Is("[")) {
         const size_t open = LambdaBody(i, end);
         if (open != 0) lambda = open;
@@ -422,9 +294,80 @@ class HostReader {
       return;
     }
     for (size_t i = statement.begin; i < end; ++i) {
-      if (tokens_[i].Is("<<<")) Chevrons(i, end);
-      if (IsLaunchFunction(tokens_[i].text) && i + 1 < end && tokens_[i + 1].Is("(")) LaunchFunction(i);
+      if (tokens_[i].Is("<<<")) Add(syntax_.Chevrons(i, end));
+      if (LaunchSyntax::IsLaunchFunction(tokens_[i].text) && i + 1 < end && tokens_[i + 1].Is("("))
+        Add(syntax_.Function(i));
     }
+  }
+
+  void Add(std::optional<HostLaunch> launch) {
+    if (!launch) return;
+    launch->conditions = conditions_;
+    launch->cases = cases_;
+    launch->labels = labels_;
+    launch->dispatch = dispatch_;
+    found_.push_back(*std::move(launch));
+  }
+
+  // auto run = [&](int n) { ... }; whose body runs where it is called. Whether the statement is one.
+  bool Names(const CppStatement& statement) {
+    const size_t end = std::min(statement.end, tokens_.size());
+    size_t open = statement.begin;
+    while (open < end && !tokens_[open].Is("[")) ++open;
+    const bool named = statement.declared.size() == 1 && open > statement.begin && tokens_[open - 1].Is("=");
+    const size_t body = named ? LambdaBody(open, end) : 0;
+    if (body == 0) return false;
+    HostLambda lambda;
+    lambda.body = ParseCppBody(tokens_, body);
+    const size_t list = ClosingBracket(tokens_, open) + 1;
+    if (tokens_[list].Is("(")) {
+      for (const auto& [from, to] : SplitAtCommas(tokens_, list + 1, ClosingBracket(tokens_, list)))
+        lambda.parameters.emplace_back(tokens_[to - 1].text);
+    }
+    const std::string& name = statement.declared[0].name;
+    bool called = false;
+    const size_t behind = ClosingBracket(tokens_, host_.body);
+    for (size_t i = end; i + 1 < tokens_.size() && i < behind; ++i)
+      called = called || (tokens_[i].Is(name) && tokens_[i + 1].Is("("));
+    variables_.AddLambda(name, std::move(lambda));
+    return called;
+  }
+
+  static void AddDeclared(const std::vector<CppStatement>& body, std::set<std::string>& names) {
+    for (const CppStatement& statement : body) {
+      for (const CppDeclarator& declared : statement.declared) names.insert(declared.name);
+      AddDeclared(statement.body, names);
+    }
+  }
+
+  // What a lambda calls of itself again is not followed.
+  void Run(const std::string& name, const CppExpression& call) {
+    const HostLambda* lambda = variables_.Lambda(name);
+    if (lambda == nullptr || !running_.insert(name).second) return;
+    const HostLambda running = *lambda;
+    const HostValues before = values_;
+    for (size_t i = 0; i < running.parameters.size() && i + 1 < call.parts.size(); ++i) {
+      CppDeclarator parameter;
+      parameter.name = running.parameters[i];
+      parameter.initial = {call.parts[i + 1]};
+      variables_.Declare(parameter);
+    }
+    VisitAll(running.body);
+    // What it gives the host's own variables stays.
+    std::set<std::string> own(running.parameters.begin(), running.parameters.end());
+    AddDeclared(running.body, own);
+    for (auto& [variable, value] : values_) {
+      for (CppExpression& part : value.parts) {
+        const bool of_own = !own.contains(variable) &&
+                            std::any_of(own.begin(), own.end(), [&](const auto& name) { return Mentions(part, name); });
+        if (of_own) part = Resolved(part, values_);
+      }
+    }
+    for (const std::string& local : own) {
+      values_.erase(local);
+      if (const auto outer = before.find(local); outer != before.end()) values_.insert(*outer);
+    }
+    running_.erase(name);
   }
 
   size_t LambdaBody(size_t open, size_t end) const {
@@ -435,285 +378,47 @@ class HostReader {
     return at < end && tokens_[at].Is("{") ? at : 0;
   }
 
-  static bool IsLaunchFunction(std::string_view name) {
-    return name == "cudaLaunchKernel" || name == "cudaLaunchCooperativeKernel" || name == "hipLaunchKernelGGL" ||
-           name == "cudaLaunchKernelEx" || name == "hipLaunchKernel" || name == "hipLaunchCooperativeKernel";
-  }
-
-  std::optional<CppExpression> Parsed(std::pair<size_t, size_t> range) const {
-    return ParseCppExpression(tokens_, range.first, range.second);
-  }
-
-  HostLaunch Begin(int line) const {
-    HostLaunch launch;
-    launch.host = &host_;
-    launch.values = values_;
-    for (const SourceParameter& parameter : host_.parameters) {
-      if (parameter.type.pointers > 0) launch.values.try_emplace(parameter.name, HostValue{{}, false, "", true});
-    }
-    launch.conditions = conditions_;
-    launch.cases = cases_;
-    launch.dispatch = dispatch_;
-    launch.line = line;
-    return launch;
-  }
-
-  // A dim3 or a number, through variables.
-  std::vector<CppExpression> Extents(const CppExpression& e) const {
-    if (std::optional<std::vector<CppExpression>> parts = Dim3Parts(e)) return *std::move(parts);
-    if (e.kind == Kind::kName) {
-      const auto found = values_.find(e.text);
-      if (found != values_.end() && found->second.is_dim3 && !found->second.parts.empty()) {
-        if (found->second.parts.size() == 1) {
-          if (std::optional<std::vector<CppExpression>> parts = Dim3Parts(found->second.parts[0])) return *parts;
-          if (found->second.parts[0].kind == Kind::kName) return Extents(found->second.parts[0]);
-        }
-        return found->second.parts;
-      }
-    }
-    return {e};
-  }
-
-  void Chevrons(size_t at, size_t end) {
-    // Back over the template arguments to the name.
-    size_t name = at;
-    std::vector<std::string> arguments;
-    if (name > 0 && tokens_[name - 1].Is(">")) {
-      int depth = 0;
-      size_t open = name;
-      while (open > 0) {
-        --open;
-        // k<(N > 2)>: what is in brackets compares.
-        for (int brackets = tokens_[open].Is(")") ? 1 : 0; brackets > 0 && open > 0;) {
-          --open;
-          brackets += tokens_[open].Is(")") ? 1 : tokens_[open].Is("(") ? -1 : 0;
-        }
-        if (tokens_[open].Is(">")) ++depth;
-        if (tokens_[open].Is("<") && --depth == 0) break;
-      }
-      for (const auto& [from, to] : SplitAtCommas(tokens_, open + 1, name - 1)) {
-        arguments.push_back(TokensText(tokens_, from, to));
-      }
-      name = open;
-    }
-    if (name == 0 || !tokens_[name - 1].IsWord()) return;
-    HostLaunch launch = Begin(tokens_[name - 1].line);
-    launch.kernel = KernelOf(std::string(tokens_[name - 1].text), &arguments);
-    launch.template_arguments = std::move(arguments);
-    // >>> are three tokens, the last of them before the (
-    size_t close = at + 1;
-    for (; close + 2 < end; ++close) {
-      if (tokens_[close].Is("(") || tokens_[close].Is("{") || tokens_[close].Is("[")) {
-        close = ClosingBracket(tokens_, close);
-        continue;
-      }
-      if (tokens_[close].Is(">") && tokens_[close + 1].Is(">") && tokens_[close + 2].Is(">")) break;
-    }
-    if (launch.kernel == nullptr || close + 3 >= end || !tokens_[close + 3].Is("(")) return;
-    const auto configuration = SplitAtCommas(tokens_, at + 1, close);
-    if (configuration.size() < 2) return;
-    const std::optional<CppExpression> grid = Parsed(configuration[0]), block = Parsed(configuration[1]);
-    if (!grid || !block) return;
-    launch.grid = Extents(*grid);
-    launch.block = Extents(*block);
-    if (configuration.size() > 2) launch.shared = Parsed(configuration[2]);
-    const size_t open = close + 3;
-    for (const auto& range : SplitAtCommas(tokens_, open + 1, ClosingBracket(tokens_, open))) {
-      launch.arguments.push_back(Parsed(range).value_or(CppExpression{}));
-    }
-    found_.push_back(std::move(launch));
-  }
-
-  // A kernel by its name, or by a variable that holds it.
-  const SourceFunction* KernelOf(const std::string& name, std::vector<std::string>* arguments) const {
-    const SourceFunction* function = model_.Find(name);
-    if (function != nullptr && function->kernel) return function;
-    const auto value = values_.find(name);
-    if (value == values_.end() || value->second.parts.empty()) return nullptr;
-    CppExpression held = value->second.parts[0];
-    while ((held.kind == Kind::kPrefix || held.kind == Kind::kCast) && !held.parts.empty())
-      held = CppExpression(held.parts[0]);
-    function = model_.Find(held.text);
-    if (arguments->empty()) *arguments = held.template_arguments;
-    return function != nullptr && function->kernel ? function : nullptr;
-  }
-
-  void LaunchFunction(size_t at) {
-    const size_t close = ClosingBracket(tokens_, at + 1);
-    std::vector<std::pair<size_t, size_t>> ranges = SplitAtCommas(tokens_, at + 2, close);
-    HostLaunch launch = Begin(tokens_[at].line);
-    const std::string_view name = tokens_[at].text;
-    const bool ggl = name == "hipLaunchKernelGGL", extended = name == "cudaLaunchKernelEx";
-    if (ranges.size() < 2) return;
-    std::optional<CppExpression> kernel = Parsed(ranges[extended ? 1 : 0]);
-    // HIP_KERNEL_NAME(k<float>) and (void*)k
-    while (kernel && (kernel->kind == Kind::kCast || kernel->kind == Kind::kPrefix ||
-                      (kernel->kind == Kind::kCall && kernel->parts.size() == 2))) {
-      kernel = CppExpression(kernel->parts.back());
-    }
-    if (!kernel) kernel = LastName(ranges[0]);
-    if (!kernel || kernel->kind != Kind::kName) return;
-    launch.template_arguments = kernel->template_arguments;
-    launch.kernel = KernelOf(kernel->text, &launch.template_arguments);
-    if (launch.kernel == nullptr) return;
-    launch.cooperative = name.find("Cooperative") != std::string_view::npos;
-    if (extended) {
-      Configuration(ranges[0], launch);
-      for (size_t i = 2; i < ranges.size(); ++i)
-        launch.arguments.push_back(Parsed(ranges[i]).value_or(CppExpression{}));
-    } else {
-      if (ranges.size() < 4) return;
-      const std::optional<CppExpression> grid = Parsed(ranges[1]), block = Parsed(ranges[2]);
-      if (!grid || !block) return;
-      launch.grid = Extents(*grid);
-      launch.block = Extents(*block);
-      const size_t shared = ggl ? 3 : 4;
-      if (ranges.size() > shared) launch.shared = Parsed(ranges[shared]);
-      if (ggl) {
-        for (size_t i = 5; i < ranges.size(); ++i)
-          launch.arguments.push_back(Parsed(ranges[i]).value_or(CppExpression{}));
-      } else if (const std::optional<CppExpression> list = Parsed(ranges[3])) {
-        launch.arguments = ArgumentList(*list);
-      }
-    }
-    if (launch.grid.empty() || launch.block.empty()) return;
-    found_.push_back(std::move(launch));
-  }
-
-  // k<float, 4> that stands alone: SkipTemplateArguments wants something behind it.
-  std::optional<CppExpression> LastName(std::pair<size_t, size_t> range) const {
-    size_t at = range.first;
-    while (at < range.second && !(tokens_[at].IsWord() && model_.Find(std::string(tokens_[at].text)) != nullptr)) ++at;
-    if (at >= range.second) return std::nullopt;
-    CppExpression name;
-    name.kind = Kind::kName;
-    name.text = tokens_[at].text;
-    if (at + 1 < range.second && tokens_[at + 1].Is("<")) {
-      const size_t behind = SkipTemplateArguments(tokens_, at + 1, range.second);
-      for (const auto& [from, to] : SplitAtCommas(tokens_, at + 2, std::max(behind, at + 3) - 1)) {
-        name.template_arguments.push_back(TokensText(tokens_, from, to));
-      }
-    }
-    return name;
-  }
-
-  // void* arguments[] = {&x, &n}
-  std::vector<CppExpression> ArgumentList(const CppExpression& list) const {
-    std::vector<CppExpression> arguments;
-    const CppExpression& bare = list.kind == Kind::kCast ? list.parts[0] : list;
-    const auto found = values_.find(bare.text);
-    if (found == values_.end()) return arguments;
-    for (CppExpression part : found->second.parts) {
-      while ((part.kind == Kind::kCast || (part.kind == Kind::kPrefix && part.text == "&")) && !part.parts.empty()) {
-        part = CppExpression(part.parts[0]);
-      }
-      arguments.push_back(std::move(part));
-    }
-    return arguments;
-  }
-
-  // cudaLaunchConfig_t config; config.gridDim = ...
-  void Configuration(std::pair<size_t, size_t> range, HostLaunch& launch) const {
-    std::string name;
-    for (size_t i = range.first; i < range.second; ++i) {
-      if (tokens_[i].IsWord()) name = tokens_[i].text;
-    }
-    // attribute[0].val.clusterDim.x = 2;
-    const auto dim = [&](size_t at, const CppExpression& value) {
-      if (tokens_[at].Is("clusterDim")) launch.cluster = Extents(value);
-      const size_t axis = std::string_view("xyz").find(tokens_[at].text);
-      if (axis == std::string_view::npos || !tokens_[at - 2].Is("clusterDim")) return;
-      CppExpression one;
-      one.kind = Kind::kNumber;
-      one.text = "1";
-      if (launch.cluster.size() <= axis) launch.cluster.resize(axis + 1, one);
-      launch.cluster[axis] = value;
-    };
-    std::string attributes;  // config.attrs = attributes
-    for (const auto& [field, value] : ConfigurationList(name)) {
-      if (field == "gridDim") launch.grid = Extents(value);
-      if (field == "blockDim") launch.block = Extents(value);
-      if (field == "dynamicSmemBytes") launch.shared = value;
-      if (field == "attrs") attributes = HostTensor(value, {});
-    }
-    FieldsAssigned("cudaLaunchConfig_t", name, range.first, [&](size_t at, const CppExpression& value) {
-      const std::string_view field = tokens_[at].text;
-      if (field == "gridDim") launch.grid = Extents(value);
-      if (field == "blockDim") launch.block = Extents(value);
-      if (field == "dynamicSmemBytes") launch.shared = value;
-      if (field == "attrs") attributes = HostTensor(value, {});
-      dim(at, value);  // config.attrs[0].val.clusterDim.x = 2;
-    });
-    if (attributes.empty()) return;
-    if (const auto list = values_.find(attributes); list != values_.end()) {
-      for (const CppExpression& attribute : list->second.parts) Cluster(attribute, launch);
-    }
-    FieldsAssigned("cudaLaunchAttribute", attributes, range.first, dim);
-  }
-
-  // The fields of cudaLaunchConfig_t config = {grid, block, bytes, stream, attributes, 1}, and of one with names.
-  std::vector<std::pair<std::string, CppExpression>> ConfigurationList(const std::string& name) const {
-    static constexpr const char* kFields[] = {"gridDim", "blockDim", "dynamicSmemBytes", "stream", "attrs"};
-    std::vector<std::pair<std::string, CppExpression>> fields;
-    const auto made = values_.find(name);
-    if (made == values_.end()) return fields;
-    std::vector<CppExpression> parts = made->second.parts;
-    if (parts.size() == 1 && parts[0].kind == Kind::kList) parts = std::vector<CppExpression>(parts[0].parts);
-    std::string field;
-    for (size_t i = 0; i < parts.size() && i < std::size(kFields); ++i) {
-      const CppExpression* named = DesignatedValue(parts[i], &field);
-      if (named != nullptr) {
-        fields.push_back({field, *named});
-      } else if (parts.size() > 1) {  // {0} and {} leave all open
-        fields.push_back({kFields[i], parts[i]});
-      }
-    }
-    return fields;
-  }
-
-  // {.id = cudaLaunchAttributeClusterDimension, .val = {.clusterDim = {2, 1, 1}}}
-  void Cluster(const CppExpression& e, HostLaunch& launch) const {
-    std::string field;
-    const CppExpression* value = DesignatedValue(e, &field);
-    if (value != nullptr && field == "clusterDim") {
-      launch.cluster = Extents(*value);
-      return;
-    }
-    for (const CppExpression& part : e.parts) Cluster(part, launch);
-  }
-
-  // What the host gives the fields of a variable between its last declaration and the token `end`: NAME.field = value
-  // and NAME[0].val.clusterDim.x = value, with the token of the field.
-  void FieldsAssigned(std::string_view type, const std::string& name, size_t end,
-                      const std::function<void(size_t, const CppExpression&)>& visit) const {
-    size_t from = host_.body;
-    for (size_t i = host_.body; i + 1 < end; ++i) {
-      if (tokens_[i].Is(type) && tokens_[i + 1].Is(name)) from = i + 2;
-    }
-    for (size_t i = from; i + 3 < end; ++i) {
-      const bool begins = tokens_[i - 1].Is(";") || tokens_[i - 1].Is("{") || tokens_[i - 1].Is("}") ||
-                          tokens_[i - 1].Is(")") || tokens_[i - 1].Is("else");
-      if (!tokens_[i].Is(name) || !begins) continue;
-      size_t equals = i + 1;
-      while (equals < end && !tokens_[equals].Is("=") && !tokens_[equals].Is(";")) ++equals;
-      size_t close = equals;
-      while (close < end && !tokens_[close].Is(";")) ++close;
-      if (equals < i + 3 || close == equals || !tokens_[equals - 2].Is(".")) continue;
-      const std::optional<CppExpression> value = ParseCppExpression(tokens_, equals + 1, close);
-      if (value) visit(equals - 1, *value);
-    }
-  }
-
   const SourceModel& model_;
   const SourceFunction& host_;
   const std::vector<CppToken>& tokens_;
   std::vector<HostLaunch>& found_;
   std::vector<HostCall>& calls_;
-  HostValues values_;
+  HostVariables variables_;
+  HostValues& values_;
+  const LaunchSyntax syntax_;
+  std::set<std::string> running_;  // lambdas
   std::vector<std::pair<size_t, int>> cases_;
+  std::vector<std::pair<CppExpression, std::vector<CppExpression>>> labels_;
   std::vector<std::pair<CppExpression, bool>> conditions_;
   std::string dispatch_;
 };
+
+// Whether the numbers that the first caller passes make the host launch it. Nothing: they do not tell.
+std::optional<bool> Runs(const HostLaunch& launch, const std::map<std::string, int64_t>& constants) {
+  std::map<std::string, int64_t> numbers = launch.host_numbers;
+  for (const auto& [name, value] : constants) numbers.emplace(name, value);
+  bool known = true;
+  for (const auto& [condition, negative] : launch.conditions) {
+    const std::optional<int64_t> holds = ConstantValue(Resolved(condition, launch.values), numbers);
+    if (holds && (*holds != 0) == negative) return false;
+    known = known && holds;
+  }
+  for (const auto& [compared, labels] : launch.labels) {
+    const std::optional<int64_t> value = ConstantValue(Resolved(compared, launch.values), numbers);
+    bool one_of = false;
+    for (const CppExpression& label : labels) {
+      const std::optional<int64_t> number = ConstantValue(label, numbers);
+      one_of = one_of || (number && number == value);
+      known = known && number;
+    }
+    if (!value || labels.empty()) {
+      known = false;
+    } else if (known && !one_of) {
+      return false;
+    }
+  }
+  return known && !(launch.conditions.empty() && launch.labels.empty()) ? std::optional(true) : std::nullopt;
+}
 
 }  // namespace
 
@@ -752,6 +457,9 @@ std::vector<HostLaunch> FindLaunches(const SourceModel& model) {
       launch.other_numbers = first->second->other_numbers;
       launch.host_reals = first->second->host_reals;
     }
+    for (const auto& [field, value] : callers.Fields(*launch.host))
+      launch.values.try_emplace(field, HostValue{{value}, false, ""});
+    launch.runs = Runs(launch, ConstantValues(model));
   }
   return launches;
 }

@@ -25,11 +25,12 @@ using HostValues = std::map<std::string, HostValue>;
 struct HostLoop {
   size_t begin = 0;  // its first token
   std::string index;
-  CppExpression count;  // of launches, where `plain`
-  bool plain = false;   // for (i = 0; i < count; ++i)
-  std::string text;     // the loop as written, for a remark
-  int launches = 1;     // that the loop makes in each of its turns, with this one
-  std::string outer;    // the loop around it; empty: none
+  CppExpression count;   // of launches, where `plain`
+  bool plain = false;    // for (i = 0; i < count; ++i)
+  bool shifted = false;  // plain, and the first round is not 0
+  std::string text;      // the loop as written, for a remark
+  int launches = 1;      // that the loop makes in each of its turns, with this one
+  std::string outer;     // the loop around it; empty: none
 };
 
 struct HostLaunch {
@@ -45,7 +46,11 @@ struct HostLaunch {
   std::vector<size_t> loops;                               // the first tokens of all loops around it, innermost first
   std::vector<std::pair<CppExpression, bool>> conditions;  // with true: it does not hold
   std::vector<std::pair<size_t, int>> cases;  // the switches around it, and which group of labels of each it is in
-  Swaps swaps;                                // that a round of the loop makes
+  // Of those switches: what is compared, and the labels of the group; with `default` none.
+  std::vector<std::pair<CppExpression, std::vector<CppExpression>>> labels;
+  std::optional<bool> runs;                          // in the call of the first caller, as far as its numbers tell
+  std::map<std::string, CppExpression> first_round;  // what the variables of the loops around it are at first
+  Swaps swaps;                                       // that a round of the loop makes
   HostValues values;
   // What the first call of the host function in the source passes: template arguments, and numbers.
   std::map<std::string, std::string> host_templates;

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "cli/draft/read/translation.h"
 
 namespace pawl {
 namespace {
@@ -138,6 +140,37 @@ class Allocating {
   HostAllocation made_;
 };
 
+// What a function of a class makes its members of, by its parameters: n_ for n of Layer(int n) : n_(n) {}, and of n_ =
+// n;
+std::map<std::string, CppExpression> MembersByParameter(const SourceFunction& function) {
+  std::map<std::string, CppExpression> members;
+  const std::vector<CppToken>& tokens = function.file->tokens;
+  const auto add = [&](const std::string& member, const CppExpression& value) {
+    const bool given = value.kind == Kind::kName &&
+                       std::any_of(function.parameters.begin(), function.parameters.end(),
+                                   [&](const SourceParameter& parameter) { return parameter.name == value.text; });
+    CppExpression name;
+    name.kind = Kind::kName;
+    name.text = member;
+    if (given) members.emplace(value.text, name);
+  };
+  size_t at = ClosingBracket(tokens, function.name_at + 1) + 1;
+  while (at < function.body && !tokens[at].Is(":")) ++at;
+  for (; at + 1 < function.body; ++at) {
+    if (!tokens[at].IsWord() || (!tokens[at + 1].Is("(") && !tokens[at + 1].Is("{"))) continue;
+    const size_t close = ClosingBracket(tokens, at + 1);
+    if (const std::optional<CppExpression> value = ParseCppExpression(tokens, at + 2, close))
+      add(std::string(tokens[at].text), *value);
+    at = close;
+  }
+  Visit(ParseCppBody(tokens, function.body), [&](const CppStatement& statement) {
+    for (const CppExpression& e : statement.expressions) {
+      if (e.kind == Kind::kAssign && e.text == "=" && e.parts[0].kind == Kind::kName) add(e.parts[0].text, e.parts[1]);
+    }
+  });
+  return members;
+}
+
 }  // namespace
 
 HostAllocation AllocationOf(const SourceModel& model, const HostLaunch* launch, const std::string& tensor) {
@@ -152,7 +185,18 @@ HostAllocation AllocationOf(const SourceModel& model, const HostLaunch* launch, 
   for (const SourceFunction& other : model.functions) {
     if (!other.method || &other == &host || other.qualified != absl::StrCat(scope, other.name)) continue;
     HostAllocation elsewhere = Allocating(*launch, tensor).Run(other);
-    if (elsewhere.local) return elsewhere;
+    if (!elsewhere.local) continue;
+    // In the names that the launching function has as well; what only the other one knows is not known here.
+    const std::map<std::string, CppExpression> members = MembersByParameter(other);
+    for (std::vector<CppExpression>* shape : {&elsewhere.shape, &elsewhere.bytes}) {
+      for (CppExpression& extent : *shape) extent = Substituted(extent, members);
+      const bool unknown = std::any_of(shape->begin(), shape->end(), [&](const CppExpression& extent) {
+        return std::any_of(other.parameters.begin(), other.parameters.end(),
+                           [&](const SourceParameter& parameter) { return Mentions(extent, parameter.name); });
+      });
+      if (unknown) shape->clear();
+    }
+    return elsewhere;
   }
   return made;
 }

@@ -12,13 +12,14 @@ namespace {
 
 using Kind = CppExpression::Kind;
 
-constexpr int kMaxSteps = 24;  // from a variable to the variable that it was made of
+constexpr int kMaxSteps = 24;      // from a variable to the variable that it was made of
+constexpr int kMaxResolved = 128;  // parts of an expression: each variable may double the one before
 
 bool IsZero(const CppExpression& e) { return e.kind == Kind::kNumber && e.text == "0"; }
 
 CppExpression ResolvedWithin(const CppExpression& e, const HostValues& values, const std::map<std::string, bool>& kept,
-                             int steps) {
-  if (steps > kMaxSteps) return e;
+                             int steps, int& left) {
+  if (steps > kMaxSteps || --left < 0) return e;
   if (e.kind == Kind::kName) {
     if (kept.contains(e.text)) return e;
     const auto found = values.find(e.text);
@@ -27,7 +28,7 @@ CppExpression ResolvedWithin(const CppExpression& e, const HostValues& values, c
     // What a tensor or the device answers has no better name than the variable's.
     if (value.kind == Kind::kOther || value.kind == Kind::kString || value.kind == Kind::kList) return e;
     if (value.IsName(e.text)) return e;
-    CppExpression inner = ResolvedWithin(value, values, kept, steps + 1);
+    CppExpression inner = ResolvedWithin(value, values, kept, steps + 1, left);
     const bool opaque = inner.kind == Kind::kCall || inner.kind == Kind::kSubscript || inner.kind == Kind::kMember;
     if (opaque && !absl::StrContains(CppText(inner), "multiProcessorCount")) {
       static const auto& arithmetic =
@@ -46,7 +47,8 @@ CppExpression ResolvedWithin(const CppExpression& e, const HostValues& values, c
     const auto found = values.find(e.parts[0].text);
     const size_t axis = kAxes.find(e.text);
     if (found != values.end() && found->second.is_dim3 && axis != std::string::npos) {
-      if (axis < found->second.parts.size()) return ResolvedWithin(found->second.parts[axis], values, kept, steps + 1);
+      if (axis < found->second.parts.size())
+        return ResolvedWithin(found->second.parts[axis], values, kept, steps + 1, left);
       CppExpression one;
       one.kind = Kind::kNumber;
       one.text = "1";
@@ -56,25 +58,25 @@ CppExpression ResolvedWithin(const CppExpression& e, const HostValues& values, c
   if (e.kind == Kind::kSubscript && e.parts[0].kind == Kind::kName) {
     const auto element = values.find(CppText(e));
     if (element != values.end() && element->second.parts.size() == 1) {
-      return ResolvedWithin(element->second.parts[0], values, kept, steps + 1);
+      return ResolvedWithin(element->second.parts[0], values, kept, steps + 1, left);
     }
     const auto array = values.find(e.parts[0].text);
     const std::optional<int64_t> index = ConstantValue(e.parts[1], {});
     if (array != values.end() && index && *index >= 0 && static_cast<size_t>(*index) < array->second.parts.size() &&
         array->second.parts.size() > 1) {
-      return ResolvedWithin(array->second.parts[static_cast<size_t>(*index)], values, kept, steps + 1);
+      return ResolvedWithin(array->second.parts[static_cast<size_t>(*index)], values, kept, steps + 1, left);
     }
   }
   if (e.kind == Kind::kMember) {
     const auto field = values.find(CppText(e));
     return field != values.end() && field->second.parts.size() == 1
-               ? ResolvedWithin(field->second.parts[0], values, kept, steps + 1)
+               ? ResolvedWithin(field->second.parts[0], values, kept, steps + 1, left)
                : e;
   }
   CppExpression result = e;
   const size_t from = e.kind == Kind::kCall ? 1 : 0;
   for (size_t i = from; i < result.parts.size(); ++i)
-    result.parts[i] = ResolvedWithin(e.parts[i], values, kept, steps + 1);
+    result.parts[i] = ResolvedWithin(e.parts[i], values, kept, steps + 1, left);
   return result;
 }
 
@@ -82,7 +84,8 @@ CppExpression ResolvedWithin(const CppExpression& e, const HostValues& values, c
 
 CppExpression Resolved(const CppExpression& expression, const HostValues& values,
                        const std::map<std::string, bool>& kept) {
-  return ResolvedWithin(expression, values, kept, 0);
+  int left = kMaxResolved;
+  return ResolvedWithin(expression, values, kept, 0, left);
 }
 
 std::optional<int64_t> LikelyValue(const CppExpression& e, const std::map<std::string, int64_t>& names) {

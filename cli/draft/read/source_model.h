@@ -106,6 +106,10 @@ struct SourceModel {
   const SourceConstant* FindConstant(const std::string& name) const;
 };
 
+// Variables of the device that the host may fill, of all files, at the level of files and namespaces, and where the
+// host copies to them: added to model.symbols.
+void ReadSymbols(SourceModel& model);
+
 // Reads and parses a source. An error is one line that says what is wrong with the file. `text` of every file is kept
 // alive by the model.
 absl::StatusOr<std::unique_ptr<SourceModel>> ParseSource(const std::filesystem::path& file);

@@ -16,8 +16,8 @@
 #include "cli/draft/read/libclang.h"
 #include "cli/draft/read/macros.h"
 #include "cli/draft/read/source_model.h"
-#include "cli/draft/read/symbols.h"
 #include "kernels/limits.h"
+#include "kernels/source/host_code.h"
 
 namespace pawl {
 namespace {
@@ -72,6 +72,12 @@ class SourceParser {
                        "`source = \"", file.filename().string(),
                        "\"`, its entries' names in [[launch]] and their "
                        "parameters in `arguments` (docs/bringing-kernels.md, PTX)"));
+    }
+    if (file.extension() == ".py") {
+      return absl::InvalidArgumentError(
+          absl::StrCat(file.string(), " is Python: `pawl init` reads CUDA C++. Save the text that it gives to the ",
+                       "compiler, such as cuda_sources of load_inline, as a .cu file and name that; `--reference ",
+                       file.string(), "` takes the Python that computes the same"));
     }
     folder_ = fs::weakly_canonical(file, error).parent_path();
     absl::StatusOr<std::string> text = ReadText(file);
@@ -363,13 +369,7 @@ class SourceParser {
   // Of the functions of a class those that launch kernels or make their memory.
   static bool IsOfHost(const std::vector<CppToken>& tokens, const SourceFunction& function) {
     if (function.kernel || function.device) return false;
-    const size_t end = ClosingBracket(tokens, function.body);
-    for (size_t i = function.body; i < end && i < tokens.size(); ++i) {
-      for (const char* word : {"<<<", "LaunchKernel", "LaunchCooperative", "Malloc"}) {
-        if (tokens[i].text.find(word) != std::string_view::npos) return true;
-      }
-    }
-    return false;
+    return CallsHost(tokens, function.body, ClosingBracket(tokens, function.body));
   }
 
   static bool FindBody(const std::vector<CppToken>& tokens, SourceFunction& function) {
@@ -391,8 +391,14 @@ class SourceParser {
 
   static void ReadHead(const std::vector<CppToken>& tokens, SourceFunction& function) {
     size_t head = function.name_at;
+    int brackets = 0;  // __launch_bounds__(decltype(size(Layout{}))::value)
     while (head > 0) {
       const CppToken& before = tokens[head - 1];
+      brackets += before.Is(")") ? 1 : before.Is("(") ? -1 : 0;
+      if (brackets > 0) {
+        --head;
+        continue;
+      }
       if (before.Is(";") || before.Is("}") || before.Is("{") || before.kind == CppToken::Kind::kDirective) break;
       --head;
     }
@@ -472,9 +478,13 @@ class SourceParser {
     parameter.type = TypeOf(f_.getCursorType(cursor));
     const Place place = PlaceOf(f_.getCursorLocation(cursor));
     NoteUnknownType(place, parameter);
-    if (!parameter.type.record) return parameter;
+    clang::Type type = f_.getCanonicalType(f_.getCursorType(cursor));
+    // A host function may take its struct by reference.
+    const bool refers = type.kind == clang::kTypeReference && !visited_->kernel && !visited_->device;
+    if (refers) type = f_.getCanonicalType(f_.getPointeeType(type));
+    if (!parameter.type.record && (!refers || type.kind != clang::kTypeRecord)) return parameter;
     fields_ = &parameter.fields;
-    f_.Type_visitFields(f_.getCanonicalType(f_.getCursorType(cursor)), VisitField, this);
+    f_.Type_visitFields(type, VisitField, this);
     return parameter;
   }
 

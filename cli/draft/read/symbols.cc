@@ -1,10 +1,10 @@
-#include "cli/draft/read/symbols.h"
-
+// ReadSymbols, declared in source_model.h: variables of the device that the host may fill.
 #include <algorithm>
 #include <set>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "cli/draft/read/source_model.h"
 
 namespace pawl {
 namespace {

@@ -7,14 +7,20 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "cli/draft/read/constants.h"
-#include "cli/draft/read/cpp_statement.h"
 
 namespace pawl {
 namespace {
 
 using Kind = CppExpression::Kind;
 
-constexpr int kMaxInlined = 8;  // functions in each other
+constexpr int kMaxInlined = 8;     // functions in each other
+constexpr size_t kMaxParts = 256;  // of an expression that a function returns
+
+size_t PartsOf(const CppExpression& e) {
+  size_t parts = 1;
+  for (const CppExpression& part : e.parts) parts += PartsOf(part);
+  return parts;
+}
 
 // The text and how tightly it binds: 4 an atom, 3 * and /, 2 + and -, 1 comparisons, 0 the rest.
 struct Formula {
@@ -288,13 +294,27 @@ std::optional<CppExpression> Inlined(const CppExpression& call, const SourceMode
   const std::string& name = call.parts[0].text;
   const SourceFunction* function = model.Find(name.substr(name.rfind(':') + 1));
   if (function == nullptr || function->parameters.size() != call.parts.size() - 1) return std::nullopt;
-  const std::vector<CppStatement> body = ParseCppBody(function->file->tokens, function->body);
-  if (body.size() != 1 || body[0].kind != CppStatement::Kind::kReturn || body[0].expressions.size() != 1) {
-    return std::nullopt;
-  }
   std::map<std::string, CppExpression> values;
   for (size_t i = 0; i < function->parameters.size(); ++i) values[function->parameters[i].name] = call.parts[i + 1];
-  return Substituted(body[0].expressions[0], values);
+  return Returned(ParseCppBody(function->file->tokens, function->body), std::move(values));
+}
+
+std::optional<CppExpression> Returned(const std::vector<CppStatement>& body,
+                                      std::map<std::string, CppExpression> arguments) {
+  for (const CppStatement& statement : body) {
+    if (statement.kind == CppStatement::Kind::kReturn && statement.expressions.size() == 1 &&
+        &statement == &body.back()) {
+      CppExpression returned = Substituted(statement.expressions[0], arguments);
+      return PartsOf(returned) > kMaxParts ? std::nullopt : std::optional(std::move(returned));
+    }
+    if (statement.kind != CppStatement::Kind::kDeclaration) return std::nullopt;
+    for (const CppDeclarator& declared : statement.declared) {
+      if (declared.initial.size() != 1 || declared.array || declared.pointer) return std::nullopt;
+      arguments[declared.name] = Substituted(declared.initial[0], arguments);
+      if (PartsOf(arguments[declared.name]) > kMaxParts) return std::nullopt;  // each may double the one before
+    }
+  }
+  return std::nullopt;
 }
 
 CppExpression Substituted(const CppExpression& expression, const std::map<std::string, CppExpression>& values) {

@@ -5,8 +5,10 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "cli/draft/read/cpp_expression.h"
+#include "cli/draft/read/cpp_statement.h"
 #include "cli/draft/read/source_model.h"
 
 namespace pawl {
@@ -20,9 +22,14 @@ using LeafText = std::function<std::optional<std::string>(const CppExpression& l
 std::optional<std::string> Translate(const CppExpression& expression, const SourceModel& model, const LeafText& leaf,
                                      std::string* missing = nullptr);
 
-// What a call of a function of the source is whose body is `return EXPRESSION;`, with the arguments in it. Nothing: it
+// What a call of a function of the source returns, where that is one expression, with the arguments in it. Nothing: it
 // is no such call.
 std::optional<CppExpression> Inlined(const CppExpression& call, const SourceModel& model);
+
+// What a function with this body returns for these arguments, where it only declares values before. Nothing: it does
+// more than that.
+std::optional<CppExpression> Returned(const std::vector<CppStatement>& body,
+                                      std::map<std::string, CppExpression> arguments);
 
 // The expression with names replaced.
 CppExpression Substituted(const CppExpression& expression, const std::map<std::string, CppExpression>& values);

@@ -117,7 +117,11 @@ TEST_F(DraftHostsTest, ConfigurationsAndStructsMayBeListsWithNames) {
 TEST_F(DraftHostsTest, ALaunchThatIsNotUnderstoodIsTold) {
   EXPECT_THAT(TomlOf("__global__ void k(float* x, int n) { if (threadIdx.x < n) x[threadIdx.x] = 1; }\n"
                      "void run(Launcher& launcher, float* x, int n) {\n  launcher.Launch(k, x, n);\n}\n"),
-              AllOf(HasSubstr("# TODO: the launch in line 3 is not understood"), Not(HasSubstr("has no launch"))));
+              AllOf(HasSubstr("# TODO: line 3 may launch this kernel, in a way that is not understood"),
+                    Not(HasSubstr("has no launch"))));
+  EXPECT_THAT(TomlOf("__global__ void k(float* x, int n) { if (threadIdx.x < n) x[threadIdx.x] = 1; }\n"
+                     "static auto launched = [](float* x, int n) { k<<<1, 64>>>(x, n); };\n"),
+              HasSubstr("# TODO: the launch in line 2 is not understood"));
 }
 
 TEST_F(DraftHostsTest, WhatACallFillsIsNotItsFirstValue) {

@@ -402,7 +402,9 @@ TEST_F(DraftSourcesTest, ALoopThatTheDraftCannotSayIsATodo) {
   // An index that is not counted from 0, in steps of 1.
   EXPECT_THAT(TomlOf(kSteps + head + "  for (int t = 1; t < steps; t *= 2) {\n" + round + "t);\n } }\n", "go"),
               AllOf(HasSubstr("they are launched in a loop that `repeat` can't say: for(int t=1;t<steps;t*=2)"),
-                    HasSubstr("# TODO: the host passes t\n[[scalar]]\nname = \"turn\""), Not(HasSubstr("\nindex ="))));
+                    HasSubstr("# TODO: the host passes t, which is this in the first round of its loops\n"
+                              "[[scalar]]\nname = \"turn\"\ntype = \"i32\"\nvalue = \"1\""),
+                    Not(HasSubstr("\nindex ="))));
   // One of the launches has a loop of its own.
   EXPECT_THAT(
       TomlOf(kSteps + head + "  for (int t = 0; t < steps; ++t) {\n    for (int k = 0; k < 3; ++k)\n" + round +

@@ -88,6 +88,24 @@ TEST(WithoutHostCode, BlanksFunctionsOfTypesThatLaunchKernels) {
             "__device__voidapply(float*x)const{x[0]=N;}intsize()const{returnn_;}private:intn_,m_;float*x_;};");
 }
 
+TEST(WithoutHostCode, BlanksConstructorsOfTypesThatLaunchKernels) {
+  EXPECT_EQ(Left("class Buffer {\n public:\n  explicit Buffer(int n) { cudaMalloc(&p_, n); }\n  float* p_;\n};\n"
+                 "class Op {\n public:\n  struct Params { Params(int n) : n_(n) {} int n_; };\n"
+                 "  Op(int n) : n_(n), buffer_(n) {}\n  void run() { k<<<n_, 32>>>(buffer_.p_); }\n"
+                 " private:\n  int n_;\n  Buffer buffer_;\n};\n"),
+            "classBuffer{public:float*p_;};"
+            "classOp{public:structParams{Params(intn):n_(n){}intn_;};private:intn_;Bufferbuffer_;};");
+}
+
+TEST(WithoutHostCode, KeepsConstexprFunctionsOfTypesThatCallTheRuntime) {
+  EXPECT_EQ(Left("struct Twice { int v; constexpr Twice(int a) : v(2 * a) {}\n"
+                 "  static constexpr int bytes(int n) { return MallocSize(n); }\n"
+                 "  __device__ void run() { cudaGridDependencySynchronize(); } };\n"),
+            "structTwice{intv;constexprTwice(inta):v(2*a){}"
+            "staticconstexprintbytes(intn){returnMallocSize(n);}"
+            "__device__voidrun(){cudaGridDependencySynchronize();}};");
+}
+
 TEST(WithoutHostCode, BlanksMacroCallsThatNoDeviceMacroIs) {
   EXPECT_EQ(Left("REGISTER_OP(a, b)\nINSTANTIATE(float);\n__global__ void k() {}"), "__global__voidk(){}");
   EXPECT_THAT(Skipped("#define KERNEL(T) __global__ void k_##T(T* x) {}\nKERNEL(float)\n"),

@@ -1,6 +1,7 @@
 // incomplete: the fields of Op::Params
 // draft: type: typename Op::Params is not known; a struct is a [[struct]] with its fields
-// draft: block: `Op::kThreads` of line
+// draft: block = ["kThreads"]
+// draft: replaces = "static constexpr int kThreads = {};"
 #include <cuda_fp16.h>
 template <int M_, int N_, int K_> struct GemmShape { static constexpr int kM = M_, kN = N_, kK = K_; };
 template <typename Element, typename Accum, typename Shape>
