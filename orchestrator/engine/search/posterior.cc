@@ -25,19 +25,27 @@ constexpr double kMostSds = 5;       // a parameter stays within this many stand
 enum Variance { kJoint, kSeparate, kNugget, kVariances };
 
 std::vector<PosteriorSettings::Prior> Priors(size_t variables, const PosteriorSettings& settings) {
-  std::vector<PosteriorSettings::Prior> priors(variables, settings.ordered_rate);
-  priors.insert(priors.end(), variables, settings.named_rate);
+  PosteriorSettings::Prior ordered = settings.ordered_rate, named = settings.named_rate;
+  const double share = std::min(1.0, settings.rate_variables / static_cast<double>(variables));
+  ordered.median *= share;
+  named.median *= share;
+  std::vector<PosteriorSettings::Prior> priors(variables, ordered);
+  priors.insert(priors.end(), variables, named);
   for (const auto& prior : {settings.joint, settings.separate, settings.nugget}) priors.push_back(prior);
   return priors;
 }
 
-// The newest half, and the fastest of the older ones.
+// The newest half; of the older ones the fastest, and as many that are spread evenly over the rest by speed: the
+// fastest may differ only in what does not matter.
 std::vector<Observation> Bounded(std::vector<Observation> observations, size_t most) {
   if (observations.size() <= most) return observations;
   const auto newest = observations.end() - static_cast<ptrdiff_t>(most / 2);
   std::stable_sort(observations.begin(), newest,
                    [](const auto& a, const auto& b) { return a.log_speed > b.log_speed; });
-  observations.erase(observations.begin() + static_cast<ptrdiff_t>(most - most / 2), newest);
+  const size_t kept = most - most / 2, fastest = kept / 2, spread = kept - fastest;
+  const size_t rest = static_cast<size_t>(newest - observations.begin()) - fastest;
+  for (size_t i = 0; i < spread; ++i) observations[fastest + i] = observations[fastest + (i + 1) * rest / spread - 1];
+  observations.erase(observations.begin() + static_cast<ptrdiff_t>(kept), newest);
   return observations;
 }
 
@@ -91,14 +99,10 @@ struct Standardised {
 
 using Places = Posterior::Places;
 
-Places PlacesOf(const std::vector<Observation>& observations, size_t variables) {
-  Places places(observations.size(), variables);
-  for (Eigen::Index o = 0; o < places.rows(); ++o) {
-    for (Eigen::Index v = 0; v < places.cols(); ++v) {
-      places(o, v) = observations[static_cast<size_t>(o)].point[static_cast<size_t>(v)];
-    }
-  }
-  return places;
+std::vector<const Point*> PointsOf(const std::vector<Observation>& observations) {
+  std::vector<const Point*> points;
+  for (const Observation& observation : observations) points.push_back(&observation.point);
+  return points;
 }
 
 // The covariance of observations for some parameters, and the posterior density of the parameters.
@@ -119,7 +123,7 @@ struct Kernel {
          const PosteriorSettings& settings)
       : scales(scales),
         data(data),
-        places(PlacesOf(observations, scales.size())),
+        places(Posterior::PlacesOf(PointsOf(observations), scales.size())),
         priors(Priors(scales.size(), settings)) {}
 
   size_t variables() const { return scales.size(); }
@@ -272,6 +276,16 @@ Posterior::Parameters Posterior::Fit(const std::vector<Observation>& observation
   return best;
 }
 
+Posterior::Places Posterior::PlacesOf(const std::vector<const Point*>& points, size_t variables) {
+  Places places(points.size(), variables);
+  for (Eigen::Index p = 0; p < places.rows(); ++p) {
+    for (Eigen::Index v = 0; v < places.cols(); ++v) {
+      places(p, v) = (*points[static_cast<size_t>(p)])[static_cast<size_t>(v)];
+    }
+  }
+  return places;
+}
+
 Posterior::Posterior(std::shared_ptr<const std::vector<KnownCause>> causes, std::vector<Observation> observations,
                      const Scales& scales, const Parameters& parameters, const PosteriorSettings& settings)
     : causes_(std::move(causes)) {
@@ -332,10 +346,14 @@ std::vector<Posterior::Normal> Posterior::Predict(const std::vector<Point>& poin
 
 double Posterior::CausesMean(const Point& point) const { return CausesMeanAt(*causes_, point); }
 
-double Posterior::Similarity(const Point& a, const Point& b) const {
-  double product = 1;
-  for (size_t v = 0; v < correlations_.size(); ++v) product *= correlations_[v](a[v], b[v]);
-  return product;
+VectorXd Posterior::Similarities(const Point& point, const Places& others) const {
+  VectorXd products = VectorXd::Ones(others.rows());
+  for (size_t v = 0; v < correlations_.size(); ++v) {
+    const uint16_t* const at = others.col(static_cast<Eigen::Index>(v)).data();
+    const double* const of_place = correlations_[v].col(point[v]).data();
+    for (Eigen::Index o = 0; o < products.size(); ++o) products[o] *= of_place[at[o]];
+  }
+  return products;
 }
 
 Posterior::Neighbourhood::Neighbourhood(const Posterior& posterior, const Point& centre) {

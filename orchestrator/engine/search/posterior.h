@@ -33,14 +33,16 @@ struct PosteriorSettings {
   };
   Prior ordered_rate = {1, 1};   // decay of correlation over the length of a variable's scale
   Prior named_rate = {0.14, 1};  // decay between any two different values of a variable
-  Prior joint = {1, 1};          // variance of what the variables do together
-  Prior separate = {0.37, 1};    // variance of what each of them does by itself, summed over them
-  Prior nugget = {0.01, 1};      // variance of what no variable explains
+  // With more variables than this the rates' medians fall in proportion: a space is no rougher for having more of them.
+  double rate_variables = 13;
+  Prior joint = {1, 1};        // variance of what the variables do together
+  Prior separate = {0.37, 1};  // variance of what each of them does by itself, summed over them
+  Prior nugget = {0.01, 1};    // variance of what no variable explains
   int fit_steps = 10;
   // Standard deviation of log speed over a space, and the number of measurements that this prior counts as.
   double prior_sd = 0.3;
   double prior_sd_weight = 2;
-  // An approximation of this rank: the newest half, and the fastest of the others.
+  // An approximation of this rank: the newest half, and of the others the fastest and some at every speed.
   size_t most_observations = 160;
   size_t most_fitted = 80;  // likewise, for the fit of the parameters
 };
@@ -61,6 +63,7 @@ class Posterior {
   using Parameters = std::vector<double>;  // logarithms of the kernel's parameters
   // By point and variable; those of a variable are next to each other in memory.
   using Places = Eigen::Matrix<uint16_t, Eigen::Dynamic, Eigen::Dynamic>;
+  static Places PlacesOf(const std::vector<const Point*>& points, size_t variables);
 
   // The mode of the parameters' posterior.
   static Parameters Fit(const std::vector<Observation>& observations, const Scales& scales,
@@ -90,8 +93,8 @@ class Posterior {
   std::vector<Normal> Predict(const std::vector<Point>& points) const;
   // By the known causes' prior alone.
   double CausesMean(const Point& point) const;
-  // Correlation of what the variables do together: 1 for the same variant.
-  double Similarity(const Point& a, const Point& b) const;
+  // Correlations of what the variables do together, of a variant with others: 1 for the same variant.
+  Eigen::VectorXd Similarities(const Point& point, const Places& others) const;
 
  private:
   Eigen::MatrixXd CovarianceOf(const std::vector<Point>& points) const;

@@ -193,6 +193,9 @@ class Ranker {
       if (valid) observations_.push_back({*point, LogOf(iteration), VarianceOf(iteration.interval())});
     }
     if (outcomes_.size() > kMostOutcomes) outcomes_.erase(outcomes_.begin(), outcomes_.end() - kMostOutcomes);
+    std::vector<const Point*> points;
+    for (const Outcome& outcome : outcomes_) points.push_back(outcome.point);
+    outcome_places_ = Posterior::PlacesOf(points, scales_.size());
     double seconds = 0, timed = 0;
     for (const Outcome& outcome : outcomes_) {
       seconds += outcome.seconds;
@@ -502,8 +505,10 @@ class Ranker {
   void SetValidAndSeconds(const Point& point, v1::Score* score) const {
     double valid = 1, seconds = average_seconds_;
     double weights = 1, time_weights = 1;
-    for (const Outcome& outcome : outcomes_) {
-      const double similarity = posterior_->Similarity(point, *outcome.point), weight = similarity * similarity;
+    const Eigen::VectorXd similarities = posterior_->Similarities(point, outcome_places_);
+    for (size_t i = 0; i < outcomes_.size(); ++i) {
+      const Outcome& outcome = outcomes_[i];
+      const double similarity = similarities[static_cast<Eigen::Index>(i)], weight = similarity * similarity;
       weights += weight;
       valid += weight * outcome.valid;
       if (!(outcome.seconds > 0) || outcome.valid == 0) continue;
@@ -610,6 +615,7 @@ class Ranker {
   int sources_ = 1;
   std::vector<Posterior::Observation> observations_;
   std::vector<Outcome> outcomes_;
+  Posterior::Places outcome_places_;
   double average_seconds_ = 1;
   std::deque<Point> open_points_;                                      // of trials
   std::unordered_map<const Point*, int, PointHash, SamePoint> tried_;  // iteration

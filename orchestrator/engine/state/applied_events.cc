@@ -355,6 +355,9 @@ void CampaignState::ApplyEnd(const v1::TrialFinished& finished) {
       gpu_uuids_[revision.number()] = finished.result().gpu().uuid();
     }
     if (revision.verdict() != v1::KEPT) continue;
+    // A step that gained little by itself was not profiled.
+    const v1::TrialResult& result = finished.result();
+    if (result.profiled() || !evidence_.contains(revision.number())) evidence_[revision.number()] = result.evidence();
     reverts_in_a_row_ = 0;
     ++kept_since_total_;
   }

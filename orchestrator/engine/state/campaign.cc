@@ -8,6 +8,7 @@
 #include "kernels/read/implementation_toml.h"
 #include "orchestrator/engine/state/campaign_states.h"
 #include "profiles/gpus.h"
+#include "profiles/keep_rule.h"
 
 namespace pawl {
 absl::Time TimeOf(const google::protobuf::Timestamp& timestamp) {
@@ -86,12 +87,15 @@ std::set<int> CampaignState::BuiltOn(int iteration) const {
 
 const v1::Iteration* CampaignState::UncomparedEnd() const {
   const v1::Iteration* best = this->best();
-  for (auto iteration = iterations_.rbegin(); best != nullptr && iteration != iterations_.rend(); ++iteration) {
+  if (best == nullptr) return nullptr;
+  // Several steps that gain too little by themselves may be faster together.
+  const double least = SpeedupOf(*best) * (1 + KeepRuleOf(summary_.spec().keep()).min_gain);
+  for (auto iteration = iterations_.rbegin(); iteration != iterations_.rend(); ++iteration) {
     const bool stopped = std::any_of(iteration->failed_gates().begin(), iteration->failed_gates().end(),
                                      [](const v1::FailedGate& gate) { return gate.action() != v1::GATE_ACTION_MARK; });
-    if (iteration->leg() == leg_ && iteration->expedition() && iteration->verdict() == v1::REVERTED &&
-        iteration->comparison() == v1::FASTER && !stopped && !iteration->has_over_best() &&
-        SpeedupOf(*iteration) > SpeedupOf(*best) && !IsComparedWithBest(iteration->number())) {
+    const bool may_be_faster = !stopped && &CodeOf(*iteration) == &*iteration;  // what has its code is compared instead
+    if (iteration->leg() == leg_ && iteration->expedition() && iteration->verdict() == v1::REVERTED && may_be_faster &&
+        !iteration->has_over_best() && SpeedupOf(*iteration) > least && !IsComparedWithBest(iteration->number())) {
       return &*iteration;
     }
   }

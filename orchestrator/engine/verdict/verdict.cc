@@ -405,12 +405,13 @@ double MeanLogRatio(const v1::Iteration& recorded, const v1::TrialResult& result
 void AwaitComparison(const CampaignState& campaign, v1::Iteration* iteration) {
   const v1::Iteration& best = *campaign.best();
   const double of_best = iteration->speedup_over_start() / campaign.SpeedupOf(best);
+  const bool compared = of_best > 1 + KeepRuleOf(campaign.summary().spec().keep()).min_gain;  // see UncomparedEnd
   iteration->set_verdict(v1::REVERTED);
   iteration->set_reason(absl::StrFormat("%s; %s, at about %.3fx the speed of the best variant (iteration %d)%s",
                                         iteration->reason(),
                                         iteration->expedition() ? "an expedition" : "another was kept meanwhile",
-                                        of_best, best.number(), of_best > 1 ? ": it is compared with that next" : ""));
-  if (!iteration->expedition() && of_best > 1) iteration->set_compared_with(best.number());
+                                        of_best, best.number(), compared ? ": it is compared with that next" : ""));
+  if (!iteration->expedition() && compared) iteration->set_compared_with(best.number());
   iteration->set_expedition(true);
 }
 

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <string>
+#include <utility>
 
 #include "orchestrator/engine/search/next_event.h"
 #include "tests/orchestrator/engine/campaign_script.h"
@@ -10,25 +12,30 @@
 namespace pawl {
 namespace {
 
+using testing::EndsWith;
 using testing::HasSubstr;
 
-// Turns SPLIT of a given iteration to 2.
+// Turns a variable of a given iteration to another value.
 class FromIteration : public Chooser {
  public:
-  explicit FromIteration(int parent) : parent_(parent) {}
+  explicit FromIteration(int parent, std::string variable = "SPLIT", int to = 2)
+      : parent_(parent), variable_(std::move(variable)), to_(to) {}
   std::optional<Choice> Next(const CampaignState& campaign) const override {
     Choice choice;
     choice.parent = parent_;
     choice.variant = VariantOf(*campaign.Find(parent_));
-    (*choice.variant.mutable_values())["SPLIT"] = 2;
-    choice.change.set_variable("SPLIT");
-    choice.change.set_from(1);
-    choice.change.set_to(2);
+    int32_t& value = (*choice.variant.mutable_values())[variable_];
+    choice.change.set_variable(variable_);
+    choice.change.set_from(value);
+    choice.change.set_to(to_);
+    value = to_;
     return choice;
   }
 
  private:
   const int parent_;
+  const std::string variable_;
+  const int to_;
 };
 
 // The start takes 100 us, TILE=64 takes 120 us and was reverted; the last step starts from there.
@@ -78,6 +85,53 @@ TEST_F(Expedition, IsComparedWithTheBestAtItsEndAndKeptIfItIsFaster) {
   EXPECT_NEAR(script_.summary().speedup_over_start(), 100 / 81.0, 1e-3) << "by the comparison with the best";
   EXPECT_EQ(script_.summary().counts().kept(), 1);
   EXPECT_EQ(script_.state().reverts_in_a_row(), 0);
+}
+
+// Each step alone is within what the keep rule asks for.
+TEST_F(Expedition, IsComparedWithTheBestWhereSeveralStepsThatGainLittleAreFasterTogether) {
+  CampaignScript script;
+  script.Run(MeasuredStart(100));
+  EXPECT_EQ(script.Run(Measured(100, 99.1)).verdict(), v1::REVERTED);
+  const std::optional<v1::Event> step = script.Decide(FromIteration(1));
+  script.Lease(step->planned().trial());
+  v1::TrialResult little = Measured(99.1, 98.2);
+  little.clear_confirming_pairs();
+  EXPECT_NE(script.Finish(step->planned().trial(), little).comparison(), v1::FASTER);
+  const std::optional<v1::Event> end = script.Decide();
+  ASSERT_TRUE(end && end->has_planned());
+  ASSERT_EQ(end->planned().purpose(), v1::TRIAL_PURPOSE_END);
+  EXPECT_EQ(end->planned().iteration(), 2);
+  script.Lease(end->planned().trial());
+  v1::TrialResult result = Measured(100, 98);
+  result.mutable_evidence()->add_launches();
+  EXPECT_EQ(script.Finish(end->planned().trial(), result).verdict(), v1::KEPT);
+  EXPECT_EQ(script.summary().best(), 2);
+  ASSERT_NE(script.state().EvidenceOf(2), nullptr) << "it has none as a step";
+  EXPECT_EQ(script.state().EvidenceOf(2)->launches_size(), 1);
+}
+
+TEST_F(Expedition, IsNotComparedWithTheBestForLessThanTheKeepRuleAsksFor) {
+  const v1::Iteration step = Step(Measured(120, 99.5));
+  EXPECT_EQ(script_.state().UncomparedEnd(), nullptr);
+  EXPECT_THAT(step.reason(), EndsWith("at about 1.005x the speed of the best variant (iteration 0)"));
+}
+
+// Its parent was compared, or will be.
+TEST_F(Expedition, IsNotComparedWithTheBestWhereAStepDidNotChangeTheCode) {
+  Step(Measured(120, 80));
+  std::optional<v1::Event> planned = script_.Decide();
+  script_.Lease(planned->planned().trial());
+  v1::TrialResult unconfirmed = Measured(100, 90);
+  unconfirmed.clear_confirming_pairs();
+  EXPECT_EQ(script_.Finish(planned->planned().trial(), unconfirmed).verdict(), v1::REVERTED);
+  ASSERT_GT(script_.state().SpeedupOf(*script_.state().Find(2)), 1.1);
+  planned = script_.Decide(FromIteration(2, "TILE", 16));
+  ASSERT_EQ(planned->planned().parent(), 2);
+  script_.Lease(planned->planned().trial());
+  v1::TrialResult same;
+  same.set_same_code(true);
+  EXPECT_EQ(script_.Finish(planned->planned().trial(), same).comparison(), v1::SAME);
+  EXPECT_EQ(script_.state().UncomparedEnd(), nullptr);
 }
 
 TEST_F(Expedition, IsJudgedStepByStepByOneProcessAndKeptByMore) {

@@ -88,8 +88,26 @@ TEST(Posterior, FindsOutWhichVariableMatters) {
     observations.push_back({point, point[2] == 3 ? 1.0 : 0.0, 0});
   }
   const Posterior posterior = Fitted(observations, EvenScales());
-  EXPECT_LT(posterior.Similarity({0, 0, 0, 0, 0}, {0, 0, 3, 0, 0}), 0.7);
-  EXPECT_GT(posterior.Similarity({0, 0, 0, 0, 0}, {3, 0, 0, 0, 0}), 0.7);
+  const Point here = {0, 0, 0, 0, 0}, other_third = {0, 0, 3, 0, 0}, other_first = {3, 0, 0, 0, 0};
+  const Eigen::VectorXd similarities =
+      posterior.Similarities(here, Posterior::PlacesOf({&other_third, &other_first, &here}, kVariables));
+  EXPECT_LT(similarities[0], 0.7);
+  EXPECT_GT(similarities[1], 0.7);
+  EXPECT_EQ(similarities[2], 1);
+}
+
+// It has more observations than it counts, and nearly all of them are alike.
+TEST(Posterior, KeepsTheSlowOnesByWhichAVariableMatters) {
+  SeededRandom random(6);
+  std::vector<Observation> observations;
+  for (int i = 0; i < 300; ++i) {
+    Point point = RandomPoint(random);
+    if (i >= 40) point[2] = 3;
+    observations.push_back({point, point[2] == 3 ? 1.0 : 0.0, 0});
+  }
+  const Posterior posterior = Fitted(observations, EvenScales());
+  EXPECT_NEAR(posterior.Predict({{1, 1, 0, 1, 1}})[0].mean, 0, 0.2);
+  EXPECT_NEAR(posterior.Predict({{1, 1, 3, 1, 1}})[0].mean, 1, 0.1);
 }
 
 TEST(Posterior, BoundsWhatANeighbourhoodIsPredicted) {

@@ -449,6 +449,41 @@ class RandomChooser : public Chooser {
   }
 };
 
+// Each with the values from 1, and 1 at the start.
+v1::Bundle BundleOfVariables(int variables, int values) {
+  v1::Bundle bundle = TinyBundle();
+  bundle.clear_variables();
+  bundle.clear_constraints();
+  bundle.clear_launches();
+  for (int i = 0; i < variables; ++i) {
+    v1::Variable& variable = *bundle.add_variables();
+    variable.set_name(absl::StrCat("V", i));
+    for (int value = 1; value <= values; ++value) variable.add_values(value);
+    variable.set_start(1);
+  }
+  return bundle;
+}
+
+// What a variable did not do at one variant it is not expected to do at the next.
+TEST(TreeChooser, TriesEachOfManyVariablesBeforeItTriesAChangeAgainElsewhere) {
+  const auto microseconds = [](const google::protobuf::Map<std::string, int32_t>& variant) {
+    return 100.0 * (variant.at("V7") > 1 ? 4 : 1) * (variant.at("V19") > 1 ? 2 : 1);
+  };
+  CampaignScript script(NoGoal(), BundleOfVariables(40, 4));
+  script.Run(MeasuredStart(100));
+  std::set<std::string> variables;
+  const TreeChooser chooser;
+  for (int i = 0; i < 36; ++i) {
+    const v1::TrialPlanned planned = script.Decide(chooser)->planned();
+    ASSERT_EQ(planned.purpose(), v1::TRIAL_PURPOSE_ITERATION);
+    variables.insert(planned.change().variable());
+    script.Lease(planned.trial());
+    script.Finish(planned.trial(), Measured(microseconds(script.state().Find(planned.parent())->variant()),
+                                            microseconds(planned.variant().values())));
+  }
+  EXPECT_GE(variables.size(), 32u);
+}
+
 // The start is the fastest variant: every variable slows the others down.
 double MicrosecondsOf(const google::protobuf::Map<std::string, int32_t>& variant) {
   int sum = 0;
@@ -462,17 +497,7 @@ TEST(TreeChooser, ChoosesInTimeInALargeSpace) {
     double seconds;
   };
   for (const Case& one : {Case{20, 5, 300, 0.005}, Case{100, 4, 2000, 0.05}}) {
-    v1::Bundle bundle = TinyBundle();
-    bundle.clear_variables();
-    bundle.clear_constraints();
-    bundle.clear_launches();
-    for (int i = 0; i < one.variables; ++i) {
-      v1::Variable& variable = *bundle.add_variables();
-      variable.set_name(absl::StrCat("V", i));
-      for (int value = 1; value <= one.values; ++value) variable.add_values(value);
-      variable.set_start(1);
-    }
-    CampaignScript script(NoGoal(), bundle);
+    CampaignScript script(NoGoal(), BundleOfVariables(one.variables, one.values));
     const RandomChooser chooser;
     const auto step = [&] {
       const v1::TrialPlanned planned = script.Decide(chooser)->planned();
