@@ -3,7 +3,7 @@
 //   nvcc -arch=sm_90 -O2 -std=c++17 bench/hidden_factors.cu -lcuda -o hidden_factors
 //   ./hidden_factors --seconds 240 --output factors.csv
 //
-// Each row of the output is one comparison as worker/runner/comparer.cc makes it: 24 blocks ABBA or BAAB, each with its
+// Each row of the output is one comparison as worker/runner/compare/ makes it: 24 blocks ABBA or BAAB, each with its
 // tensors placed again and its graphs captured again, everything refilled before every replay. One factor at a time is
 // set to another level than that protocol's (the base level). All levels of a factor see the same random draws
 // (offsets, order of the sides, gaps) in the same repetition, so that the difference between two levels has little

@@ -93,8 +93,8 @@ void ReadOption(TomlTable& table, const v1::SourceFile& source, v1::Variable& va
     table.Complain(option->line, absl::StrCat("option \"", option->value,
                                               "\" has no {}; expected one where the value goes, \"-maxrregcount={}\", "
                                               "or values = [false, true] for an option that is on or off"));
-  } else if (!absl::StartsWith(option->value, "-")) {
-    table.Complain(option->line, absl::StrCat("option \"", option->value, "\" does not begin with -"));
+  } else {
+    CheckOption("option", *option, table);
   }
   variable.set_option(option->value);
 }

@@ -132,17 +132,21 @@ bool ChoosesArchitecture(absl::string_view option) {
 
 }  // namespace
 
+void CheckOption(const std::string& key, const Text& option, TomlTable& table) {
+  if (!absl::StartsWith(option.value, "-")) {
+    table.Complain(option.line, absl::StrCat(key, " \"", option.value, "\" does not begin with -"));
+  }
+  if (ChoosesArchitecture(option.value)) {
+    table.Complain(option.line, absl::StrCat(key, " \"", option.value,
+                                             "\": the GPU of the worker decides what is compiled for; remove it"));
+  }
+}
+
 void ReadCompiling(TomlTable& root, Reading& reading) {
   const std::optional<int> compiler = root.Word("compiler");
   reading.bundle.set_compiler(static_cast<v1::Compiler>(compiler.value_or(0) + 1));
   for (const Text& option : root.Texts("options")) {
-    if (!absl::StartsWith(option.value, "-")) {
-      root.Complain(option.line, absl::StrCat("options: \"", option.value, "\" does not begin with -"));
-    }
-    if (ChoosesArchitecture(option.value)) {
-      root.Complain(option.line, absl::StrCat("options: \"", option.value,
-                                              "\": the GPU of the worker decides what is compiled for; remove it"));
-    }
+    CheckOption("options:", option, root);
     reading.bundle.add_options(option.value);
   }
 }

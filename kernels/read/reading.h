@@ -60,6 +60,8 @@ void ReadToleranceKeys(TomlTable& table, v1::Tolerance& tolerance);
 // names.
 void ReadTop(TomlTable& root, Reading& reading);
 void ReadFiles(TomlTable& root, Reading& reading);
+// Complains of a compile option that is none, or that is not for a bundle to choose.
+void CheckOption(const std::string& key, const Text& option, TomlTable& table);
 // `compiler` and `options`; `include`. ReadTop and ReadFiles read them with the rest.
 void ReadCompiling(TomlTable& root, Reading& reading);
 void ReadIncludes(TomlTable& root, Reading& reading);

@@ -515,6 +515,187 @@ TEST(HostGpu, RejectsWhatATypicalSampleOfTheInputsHasLeaveTheRestUnread) {
   EXPECT_THAT(sampling.failure().message(), HasSubstr("mostly small and sometimes large"));
 }
 
+constexpr char kCountsToml[] = R"toml(
+name = "case"
+source = "kernel.cu"
+[goal]
+size = "main"
+speedup = 1.1
+[[size]]
+name = "tiny"
+N = 4096
+[[size]]
+name = "main"
+N = 16384
+[hidden]
+N = [4000, 9000]
+[[variable]]
+name = "CHANGE"
+values = [0, 1, 2, 3]
+start = 0
+[reference]
+source = "reference.cu"
+[[tensor]]
+name = "keys"
+type = "i32"
+shape = [4, "N"]
+range = [0, 15]
+[[tensor]]
+name = "counts"
+type = "i32"
+shape = [4, "ceil_div(N, 1024)", 16]
+role = "output"
+[[launch]]
+entry = "count"
+grid = ["ceil_div(N, 1024)"]
+block = [4]
+arguments = ["keys", "counts", "N"]
+[[reference.launch]]
+entry = "expected"
+grid = ["ceil_div(N, 1024)"]
+block = [4]
+arguments = ["keys", "counts", "N"]
+)toml";
+
+// Each thread counts the keys of a stretch, of which each has about 64. The changes 2 and 3 look at a quarter of it, at
+// its beginning or at every fourth place: where no key is frequent there, they count in 8 bits.
+v1::Bundle Counts() {
+  return Folder()
+      .Write("kernel.toml", kCountsToml)
+      .Write("kernel.cu", R"cuda(
+template <typename Counter>
+__device__ void Count(const int* keys, int* counts, int n) {
+  Counter own[16] = {};
+  for (int i = 0; i < n; ++i) ++own[keys[i]];
+  for (int key = 0; key < 16; ++key) counts[key] = own[key];
+}
+
+extern "C" __global__ void count(const int* keys, int* counts, int n) {
+  const int first = 1024 * blockIdx.x, length = n - first < 1024 ? n - first : 1024;
+  keys += threadIdx.x * n + first;
+  counts += 16 * (threadIdx.x * gridDim.x + blockIdx.x);
+  for (int pass = 0; pass < (CHANGE == 0 ? 16 : 0); ++pass) Count<int>(keys, counts, length);
+  int sample[16] = {}, most = 0;
+  for (int i = 0; CHANGE > 1 && i < length / 4; ++i) {
+    const int seen = ++sample[keys[CHANGE == 2 ? i : 4 * i]];
+    if (seen > most) most = seen;
+  }
+  if (CHANGE > 1 && most < 40) {
+    Count<unsigned char>(keys, counts, length);
+  } else {
+    Count<int>(keys, counts, length);
+  }
+}
+)cuda")
+      .Write("reference.cu", R"cuda(
+extern "C" __global__ void expected(const int* keys, int* counts, int n) {
+  int* const own = counts + 16 * (threadIdx.x * gridDim.x + blockIdx.x);
+  for (int key = 0; key < 16; ++key) own[key] = 0;
+  for (int i = 1024 * blockIdx.x; i < n && i < 1024 * (blockIdx.x + 1); ++i) ++own[keys[threadIdx.x * n + i]];
+}
+)cuda")
+      .Read();
+}
+
+TEST(HostGpu, RejectsWhatATypicalSampleOfIntegersHasCountInTooFewBits) {
+  PAWL_NEEDS_GPU();
+  const v1::Bundle bundle = Counts();
+  const v1::TrialResult honest = Try(bundle, 1);
+  EXPECT_FALSE(honest.has_failure()) << honest.failure().message();
+  EXPECT_TRUE(honest.checked_to_keep());
+  for (const int change : {2, 3}) {
+    const v1::TrialResult sampling = Try(bundle, change);
+    EXPECT_THAT(sampling.failure().check(), testing::AnyOf(v1::CHECK_TOLERANCE, v1::CHECK_TIMED_OUTPUT))
+        << sampling.failure().message();
+    EXPECT_THAT(sampling.failure().message(), HasSubstr("mostly small and sometimes large"));
+  }
+}
+
+constexpr char kProductsToml[] = R"toml(
+name = "case"
+source = "kernel.cu"
+[goal]
+size = "main"
+speedup = 1.1
+[[size]]
+name = "tiny"
+N = 5
+[[size]]
+name = "main"
+N = 60
+[hidden]
+N = [1, 40]
+[[variable]]
+name = "CHANGE"
+values = [0, 1, 2]
+start = 0
+[reference]
+source = "reference.cu"
+[tolerance]
+absolute = 1e-11
+relative = 1e-12
+[[tensor]]
+name = "a"
+type = "f64"
+shape = ["N", 64]
+[[tensor]]
+name = "b"
+type = "f64"
+shape = ["N", 64]
+[[tensor]]
+name = "y"
+type = "f64"
+shape = ["N"]
+role = "output"
+[[launch]]
+entry = "step"
+grid = ["ceil_div(N, 32)"]
+block = [32]
+arguments = ["a", "b", "y", "N"]
+[[reference.launch]]
+entry = "expected"
+grid = ["ceil_div(N, 32)"]
+block = [32]
+arguments = ["a", "b", "y", "N"]
+)toml";
+
+// The start adds in the order of the reference, the changes in another one; the change 2 takes no number for larger
+// than 1000. Squares of products of the largest numbers whose squares are finite are not.
+TEST(HostGpu, ComparesSumsOfLargeDoubles) {
+  PAWL_NEEDS_GPU();
+  const v1::Bundle bundle = Folder()
+                                .Write("kernel.toml", kProductsToml)
+                                .Write("kernel.cu", R"cuda(
+extern "C" __global__ void step(const double* a, const double* b, double* y, int n) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= n) return;
+  for (int pass = 0; pass < (CHANGE == 0 ? 32 : 1); ++pass) {
+    double sum = 0;
+    for (int k = 0; k < 64; ++k) {
+      const int at = 64 * i + (CHANGE == 0 ? k : 63 - k);
+      const double factor = CHANGE == 2 ? fmax(fmin(a[at], 1000.0), -1000.0) : a[at];
+      sum += factor * b[at];
+    }
+    *(volatile double*)(y + i) = sum;
+  }
+}
+)cuda")
+                                .Write("reference.cu", R"cuda(
+extern "C" __global__ void expected(const double* a, const double* b, double* y, int n) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= n) return;
+  double sum = 0;
+  for (int k = 0; k < 64; ++k) sum += a[64 * i + k] * b[64 * i + k];
+  y[i] = sum;
+}
+)cuda")
+                                .Read();
+  const v1::TrialResult faster = Try(bundle, 1), clamped = Try(bundle, 2);
+  EXPECT_FALSE(faster.has_failure()) << faster.failure().message();
+  EXPECT_TRUE(faster.checked_to_keep());
+  EXPECT_EQ(clamped.failure().check(), v1::CHECK_TOLERANCE) << clamped.failure().message();
+}
+
 constexpr char kManyToml[] = R"toml(
 name = "case"
 source = "kernel.cu"

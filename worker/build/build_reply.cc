@@ -130,18 +130,66 @@ std::optional<v1::Failure> Stolen(const v1::BuildRequest& request, bool compiled
   return std::nullopt;
 }
 
-// Whether nvcc hands it on to a program that can start any other (the host compiler's -wrapper), or starts one itself.
-bool RunsOthers(absl::string_view option) {
-  constexpr absl::string_view kOthers[] = {"-Xcompiler", "--compiler-options",
-                                           "-Xlinker",   "--linker-options",
-                                           "-Xarchive",  "--archive-options",
-                                           "-ccbin",     "--compiler-bindir",
-                                           "-run",       "--run",
-                                           "-dryrun",    "--dryrun",
-                                           "-optf",      "--options-file",
-                                           "-aug-hostc", "--augment-host-compiler"};
-  return std::any_of(std::begin(kOthers), std::end(kOthers),
-                     [&](absl::string_view other) { return absl::StartsWith(option, other); });
+// Whether an option steers the compiler and nothing else. Others have it run programs (-Xcompiler=-wrapper,...), hand
+// on what it does not know to such programs, or write files.
+bool SteersCompiler(absl::string_view option) {
+  static constexpr absl::string_view kNames[] = {"define-macro",
+                                                 "undefine-macro",
+                                                 "include-path",
+                                                 "std",
+                                                 "optimize",
+                                                 "dopt",
+                                                 "Ofast-compile",
+                                                 "ofast-compile",
+                                                 "maxrregcount",
+                                                 "use_fast_math",
+                                                 "ftz",
+                                                 "prec-div",
+                                                 "prec-sqrt",
+                                                 "fmad",
+                                                 "lineinfo",
+                                                 "generate-line-info",
+                                                 "G",
+                                                 "device-debug",
+                                                 "restrict",
+                                                 "extra-device-vectorization",
+                                                 "expt-extended-lambda",
+                                                 "extended-lambda",
+                                                 "expt-relaxed-constexpr",
+                                                 "device-as-default-execution-space",
+                                                 "default-device",
+                                                 "modify-stack-limit",
+                                                 "builtin-move-forward",
+                                                 "builtin-initializer-list",
+                                                 "split-compile",
+                                                 "Xptxas",
+                                                 "ptxas-options",
+                                                 "v",
+                                                 "verbose",
+                                                 "resource-usage",
+                                                 "res-usage",
+                                                 "w",
+                                                 "disable-warnings",
+                                                 "Wno-deprecated-declarations",
+                                                 "Wno-deprecated-gpu-targets",
+                                                 "Werror",
+                                                 "diag-suppress",
+                                                 "diag-warn",
+                                                 "diag-error",
+                                                 "err-no",
+                                                 "display-error-number"};
+  // nvcc hands on its options by a shell: macros in double quotes, those of ptxas in none.
+  if (option.find_first_of("$`") != option.npos) return false;
+  if (absl::StrContains(option, "ptxas") && option.find_first_of(";&|<>()\n") != option.npos) return false;
+  if (!absl::ConsumePrefix(&option, "-")) return false;
+  if (!absl::ConsumePrefix(&option, "-")) {
+    for (const absl::string_view joined : {"D", "U", "I"}) {  // -DNAME=1
+      if (option.size() > 1 && absl::StartsWith(option, joined)) return true;
+    }
+    if (option.size() == 2 && option[0] == 'O' && absl::ascii_isdigit(option[1])) return true;
+  }
+  const absl::string_view name = option.substr(0, option.find_first_of("= "));
+  return std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames);
 }
 
 // The weaker guard, before compiling, where there is no sandbox.
@@ -149,10 +197,11 @@ std::optional<v1::Failure> RefuseUnread(const v1::BuildRequest& request) {
   const std::vector<AskedFor> asked = AskedForOutside(request);
   if (!asked.empty()) return Refused(request, asked[0].file, asked[0].path.line, asked[0].path.path);
   for (const std::string& option : request.options()) {
-    if (RunsOthers(option)) {
+    if (!SteersCompiler(option)) {
       return BuildFailure(v1::CHECK_BUILD_SANDBOX,
                           absl::StrCat("the compile option \"", option,
-                                       "\" is for another program than the device compiler, which only a build sandbox "
+                                       "\" is none of those that steer the device compiler and nothing else (such as "
+                                       "-O, -maxrregcount, --use_fast_math, -Xptxas=), which only a build sandbox "
                                        "allows"));
     }
     if (!absl::StrContains(option, "..") && !absl::StrContains(option, "/") && !absl::StrContains(option, "@") &&

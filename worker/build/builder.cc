@@ -49,6 +49,17 @@ std::map<std::string, std::string> CleanEnvironment() {
   return env;
 }
 
+// Pawl's own source, without a variant's options. A machine that compiles it is in order.
+v1::BuildRequest OwnRequest(const v1::BuildRequest& like) {
+  v1::BuildRequest own;
+  own.set_compiler(like.compiler());
+  own.set_architecture(like.architecture());
+  own.set_name("own.cu");
+  own.set_source("extern \"C\" __global__ void pawl_own() {}\n");
+  own.set_deadline_seconds(like.deadline_seconds());
+  return own;
+}
+
 // nvcc runs what a variant's compile options tell it to (-Xcompiler=-wrapper,...). What that leaves behind could meddle
 // with the builds that follow, the reference's among them: it ends with its sandbox. NVRTC and ptxas run nothing.
 bool RunsPrograms(const v1::BuildRequest& request) {
@@ -158,7 +169,8 @@ absl::StatusOr<v1::BuildReply> Builder::BuildOnce(const v1::BuildRequest& reques
   absl::Status status = (*process)->Send(request, deadline);
   if (status.ok()) status = (*process)->Receive(&reply, deadline, stopped);
   if (status.ok()) {
-    if (RunsPrograms(request)) {
+    // Whatever made it fail must not make the next build fail.
+    if (RunsPrograms(request) || !reply.host_error().empty()) {
       (*process)->Kill();
       process->reset();
     }
@@ -195,14 +207,25 @@ absl::StatusOr<v1::BuildReply> Builder::Build(const v1::BuildRequest& request, c
   {
     absl::ReaderMutexLock beside_others(&alone_);
     absl::StatusOr<v1::BuildReply> reply = BuildOnce(sent, stopped, &killed);
-    if (!killed) return reply;
+    if (!killed && !absl::IsFailedPrecondition(reply.status())) return reply;
   }
-  // A compiler that was killed or crashed may have been short of memory: once more, with nothing beside it.
+  // A compiler that was killed, or for which the machine is not in order, may have been short of memory: once more,
+  // with nothing beside it.
   absl::WriterMutexLock by_itself(&alone_);
   killed = false;
   absl::StatusOr<v1::BuildReply> reply = BuildOnce(sent, stopped, &killed);
   if (reply.ok() && IsOutOfMemory(*reply)) reply->mutable_failure()->set_message(TooLargeText(sent));
-  return reply;
+  if (!absl::IsFailedPrecondition(reply.status())) return reply;
+  // A variant's compile options can make any machine look broken (-dlto, -ccbin=nothing).
+  const absl::StatusOr<v1::BuildReply> own = BuildOnce(OwnRequest(sent), stopped, &killed);
+  if (absl::IsCancelled(own.status())) return own;
+  if (!own.ok() || own->has_failure()) return reply;
+  v1::BuildReply blamed;
+  *blamed.mutable_failure() =
+      BuildFailure(v1::CHECK_COMPILE,
+                   absl::StrCat(sent.name().empty() ? "kernel.cu" : sent.name(), ": ", reply.status().message(),
+                                "; but another source compiles here: is one of `options` in kernel.toml to blame?"));
+  return blamed;
 }
 
 Builder::~Builder() {

@@ -209,11 +209,33 @@ PAWL_BOTH u64 Mix64(u64 x) {
   return x ^ (x >> 31);
 }
 
+// Whole numbers of which a sample does not tell what the rest is: as most inputs, but for some parts of the segment,
+// one at least, each of which has one number in a run of its elements, or in every second stripe of it. `usual` and the
+// result are by how much element i is above the lowest number.
+PAWL_BOTH u64 UsualButForRuns(const Segment& segment, const Block& seed, u64 i, u64 usual) {
+  const u32 most = 63 - LeadingZeros(segment.elements | 1024);
+  const u32 bits = 10 + seed.words[4] % ((most < 16 ? most : 16) - 9);  // of a part: 1024 elements to 65536
+  const u64 part = i >> bits, last = (segment.elements - 1) >> bits;
+  const u64 drawn = Mix64(Wide(seed.words[5], seed.words[6]) ^ part);
+  const bool one = part == Scaled(Wide(seed.words[7], seed.words[8]), last);
+  if (!one && (drawn >> 56) % (1 << seed.words[9] % 8) != 0) return usual;
+  const u64 size = u64{1} << bits, run = size >> (1 + drawn % 2);  // a half or a quarter of the part
+  const u64 begin = (drawn >> 8 & 0xffffff) % (size - run + 1);
+  if ((i & (size - 1)) - begin >= run) return usual;
+  const u32 width = drawn >> 32 & drawn >> 35 & 7;  // of stripes: up to 128 elements, but mostly few
+  const bool striped = drawn >> 40 & 1, odd = drawn >> 41 & 1;
+  if (striped && (i >> width & 1) != odd) return usual;
+  return seed.words[10] & 1 ? Scaled(Mix64(drawn), segment.extent) : seed.words[10] & 2 ? segment.extent : 0;
+}
+
 // Element i of a segment of whole numbers, in two's complement, from 64 random bits.
 PAWL_BOTH u64 DrawWhole(const Segment& segment, const Block& seed, u32 x, u32 y, u64 i) {
   const u64 extent = segment.extent;
   switch (segment.content) {
-    case kHeavyTails: {  // one number is between half of all and one in 256, the others are uniform
+    case kHeavyTails: {  // one number is between half of all and one in 256, or in runs; the others are uniform
+      if (seed.words[11] & 1) {
+        return segment.first + UsualButForRuns(segment, seed, i, Scaled(Wide(x, y), extent));
+      }
       const u32 most = 0x80000000u >> seed.words[2] % 7;
       const u32 common = most - static_cast<u32>(static_cast<u64>(most / 2) * seed.words[3] >> 32);
       return segment.first + Scaled(x < common ? Wide(seed.words[0], seed.words[1]) : Wide(y, x), extent);

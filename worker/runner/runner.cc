@@ -6,7 +6,7 @@
 #include "kernels/data_type.h"
 #include "worker/runner/call.h"
 #include "worker/runner/check.h"
-#include "worker/runner/comparer.h"
+#include "worker/runner/compare/comparer.h"
 #include "worker/runner/profile.h"
 
 namespace pawl {

@@ -1,10 +1,16 @@
 #pragma once
 
+#include <chrono>
 #include <functional>
 
 #include "absl/status/statusor.h"
 
 namespace pawl {
+
+// By the wall clock.
+inline double SecondsSince(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
 
 enum class WallClock {
   kAgrees,     // with the GPU's events, about calls

@@ -130,9 +130,7 @@ absl::Status RunAgainstParent(TrialRun& run) {
     status = RunSteps(run, {OpenSpare, ValidateAgain, SanitizeLater});
   }
   if (status.ok() && !run.failed() && !run.build.trial.step()) run.result().set_checked_to_keep(true);
-  // The end of an expedition was profiled as a step.
-  if (!status.ok() || purpose == v1::TRIAL_PURPOSE_END) return status;
-  return RunSteps(run, {ProfileCandidate});
+  return status.ok() ? RunSteps(run, {ProfileCandidate}) : status;
 }
 
 // The best variant with the start as its parent. It was kept before and has passed the rest, except for the sanitizer

@@ -61,7 +61,7 @@ class Attempt {
     if (!check.ok()) return check.status();
     result.check = *std::move(check);
     for (const v1::ReferenceOutput& output : result.check.references()) {
-      result.reference_finite = result.reference_finite && output.non_finite() == 0;
+      result.reference_finite = result.reference_finite && IsFinite(output);
     }
     result.scales = Scales(result.check);
     result.failure = JudgeCheck(at_.plan, result.check, result.scales);
@@ -164,6 +164,8 @@ std::string IndexAdvice(const v1::Plan& plan) {
                       absl::StrJoin(drawn, ", "));
 }
 
+bool IsFinite(const v1::ReferenceOutput& output) { return output.non_finite() == 0 && std::isfinite(output.rms()); }
+
 bool WithinTolerance(const v1::OutputError& error, const v1::Tolerance& tolerance) {
   return error.wrong() == 0 && (tolerance.exact() || error.relative() <= tolerance.relative());
 }
@@ -177,7 +179,9 @@ double Strain(const v1::Plan& plan, const CheckedCall& call, int i) {
   if (error.non_finite() > 0 || (tolerance.exact() && error.wrong() > 0)) return INFINITY;
   if (tolerance.exact()) return 0;
   const double scale = i < static_cast<int>(call.scales.size()) ? call.scales[static_cast<size_t>(i)] : 1;
-  return std::max(error.max_absolute() / (tolerance.absolute() * scale), error.relative() / tolerance.relative());
+  const double of_norm = error.relative() / tolerance.relative();
+  if (std::isnan(of_norm)) return INFINITY;
+  return std::max(error.max_absolute() / (tolerance.absolute() * scale), of_norm);
 }
 
 std::optional<v1::Failure> JudgeCheck(const v1::Plan& plan, const v1::CheckReply& check,

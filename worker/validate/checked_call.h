@@ -41,11 +41,14 @@ absl::StatusOr<CheckedCall> CallAndCheck(GpuDevice& device, const v1::Bundle& bu
 // A failed reply that may be no fault of the candidate's: out of memory, or a runner that died.
 bool IsDoubtful(const v1::RunnerReply& reply);
 
+// Whether errors can be held against what is right: neither that nor its squares, as those of large doubles, overflow.
+bool IsFinite(const v1::ReferenceOutput& output);
+
 // Whether an output is within its limits. A NaN is not.
 bool WithinTolerance(const v1::OutputError& error, const v1::Tolerance& tolerance);
 
 // The error of output i in shares of its limits, the larger of both: more than 1 is off. Infinite where values are not
-// finite that should be, or an output that must be exact is not.
+// finite that should be, an output that must be exact is not, or the error is as infinite as what is right.
 double Strain(const v1::Plan& plan, const CheckedCall& call, int i);
 
 // Asks whether the indices that the bundle draws exist, where it draws some: what reads or writes outside of its

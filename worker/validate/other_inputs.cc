@@ -30,7 +30,7 @@ CheckedCall CallOf(const v1::CheckReply& check, size_t draw, size_t outputs, con
     *call.check.add_errors() = check.errors(static_cast<int>(i));
     const v1::ReferenceOutput& reference = ReferenceAt(check, i);
     *call.check.add_references() = reference;
-    call.reference_finite = call.reference_finite && reference.non_finite() == 0;
+    call.reference_finite = call.reference_finite && IsFinite(reference);
     const double own = own_rms[i % outputs];
     call.scales.push_back(own > 0 ? std::max(1.0, reference.rms() / own) : 1);
   }

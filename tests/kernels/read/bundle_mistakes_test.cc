@@ -269,6 +269,8 @@ const Mistake kGraphMistakes[] = {
     {"WordOfNumbers", "ACC == \"float\"", "UNROLL == \"float\"", "must be compared with a variable whose values are"},
     {"FlagOptionWithNumbers", "option = \"--use_fast_math\"\nstart  = false",
      "option = \"--use_fast_math\"\nstart  = 0\nvalues = [0, 1]", "has no {}; expected one where the value goes"},
+    {"ArchitectureOfAVariable", "option = \"--use_fast_math\"", "option = \"-arch=sm_70\"",
+     "the GPU of the worker decides"},
     {"FlagWithoutStart", "option = \"--use_fast_math\"\nstart  = false\n",
      "option = \"--use_fast_math\"\nvalues = [false, true]\n", "the key start is missing", -2},
     {"ScalarTooLarge", "value = \"1 / 2 ^ 3\"", "value = \"2 ^ 17\"", "too large for f16", 20},

@@ -343,9 +343,53 @@ TEST_P(BuilderTest, RefusesSuspiciousSourcesUnreadWhereThereIsNoSandbox) {
                 "macro");
   v1::BuildRequest request = Request(kGood, GetParam());
   request.add_options("-include/etc/passwd");
+  ExpectFailure(Build(request), v1::CHECK_BUILD_SANDBOX, "none of those that steer the device compiler");
+  request.set_options(1, "-DHEADER=\"/etc/passwd\"");
   ExpectFailure(Build(request), v1::CHECK_BUILD_SANDBOX, "names a path");
-  request.set_options(0, "-Xcompiler=-wrapper,sh\\,x.sh");
-  ExpectFailure(Build(request), v1::CHECK_BUILD_SANDBOX, "for another program than the device compiler");
+  for (const char* option : {"-Xcompiler=-wrapper,sh\\,x.sh",
+                             "-forward-unknown-to-host-compiler",
+                             "--forward-unknown-opts",
+                             "-wrapper",
+                             "-ccbin=x.sh",
+                             "--run",
+                             "-Xnvlink=-v",
+                             "-Xfatbin=-v",
+                             "-Xcudafe=--list",
+                             "-optf=options.txt",
+                             "-keep",
+                             "--time=times.csv",
+                             "-fdevice-time-trace=trace",
+                             "--create-pch=names.pch",
+                             "-o",
+                             "other.cu",
+                             "-Ofile",
+                             "-",
+                             "-DONE=$(sh x.sh)",
+                             "-UONE`sh x.sh`",
+                             "-Xptxas=-v;sh x.sh",
+                             "--ptxas-options=-v>times.csv"}) {
+    request.set_options(1, option);
+    ExpectFailure(Build(request), v1::CHECK_BUILD_SANDBOX, "which only a build sandbox allows");
+  }
+  for (const char* option : {"-UOTHER", "-Iinclude", "--std=c++17", "-maxrregcount=64", "--use_fast_math",
+                             "-Xptxas=-dlcm=cg", "-DSHIFTED=(1<<3)", "-Wno-deprecated-gpu-targets"}) {
+    request.set_options(1, option);
+    const v1::BuildReply reply = Build(request);
+    EXPECT_NE(reply.failure().check(), v1::CHECK_BUILD_SANDBOX) << reply.failure().message();
+  }
+}
+
+// A variant whose options do not ask for a cubin makes no machine look broken, which would pause its campaign.
+TEST_P(BuilderTest, BlamesTheVariantForOptionsThatMakeNoCubin) {
+  const bool nvcc = GetParam() == v1::COMPILER_NVCC;
+  std::vector<std::string> options = {"-dlto", "--optix-ir", "-arch=sm_999", "--time=/no/such/folder/times"};
+  if (nvcc) options = {"-ptx", "--help", "-M", "-ccbin=nosuch", "-arch=sm_999"};
+  for (const std::string& option : options) {
+    v1::BuildRequest request = Request(kGood, GetParam());
+    request.add_options(option);
+    ExpectFailure(Build(request), v1::CHECK_COMPILE, "test.cu: ");
+    EXPECT_FALSE(Build(kGood).cubin().empty()) << "after " << option;
+  }
 }
 
 void AddFile(const std::string& path, const std::string& text, v1::BuildRequest* request) {

@@ -203,7 +203,8 @@ std::vector<int64_t> Drawn(const Segment& segment) {
 }
 
 TEST(DrawWhole, StaysInRangeWithEveryContent) {
-  for (const Content content : {kUniform, kNormal, kLarge, kEqual, kSorted, kZeros, kExtremes, kDenormal}) {
+  for (const Content content :
+       {kUniform, kNormal, kHeavyTails, kLarge, kEqual, kSorted, kZeros, kExtremes, kDenormal}) {
     for (const auto& [low, high] : {std::pair<int64_t, int64_t>{0, 49'999},
                                     {-8, 7},
                                     {5, 5},
@@ -259,6 +260,39 @@ TEST(DrawWhole, SortsOverTheWholeRange) {
   EXPECT_LT(values.front(), 200);
   EXPECT_GT(values.back(), 99'800);
   EXPECT_GT(std::set<int64_t>(values.begin(), values.end()).size(), 990u);
+}
+
+// Counts of 16 keys in stretches of 1024, of which each has about 64.
+constexpr u64 kStretch = 1024;
+
+// Whether a stretch has a key 256 times, and a quarter of it, at its beginning or at every fourth place, has none 40
+// times.
+bool HidesAFrequentKey(const std::vector<int64_t>& keys, bool at_the_beginning) {
+  for (u64 first = 0; first + kStretch <= keys.size(); first += kStretch) {
+    std::vector<int> all(16), sample(16);
+    for (u64 i = 0; i < kStretch; ++i) {
+      ++all[keys[first + i]];
+      if (at_the_beginning ? i < kStretch / 4 : i % 4 == 0) ++sample[keys[first + i]];
+    }
+    const int most = *std::max_element(all.begin(), all.end());
+    if (most >= 256 && *std::max_element(sample.begin(), sample.end()) < 40) return true;
+  }
+  return false;
+}
+
+TEST(DrawWhole, IsSkewedWhereASampleDoesNotTell) {
+  for (const bool at_the_beginning : {true, false}) {
+    int hidden = 0, usual = 0;
+    for (u32 call = 0; call < 60; ++call) {
+      Segment segment = Range(0, 15, kHeavyTails, 16 * kStretch);
+      segment.call = call;
+      hidden += HidesAFrequentKey(Drawn(segment), at_the_beginning);
+      segment.content = kUniform;
+      usual += HidesAFrequentKey(Drawn(segment), at_the_beginning);
+    }
+    EXPECT_GT(hidden, at_the_beginning ? 9 : 2);
+    EXPECT_EQ(usual, 0) << at_the_beginning;
+  }
 }
 
 TEST(DrawWhole, IsEqualOrAtTheEndsWhereAskedFor) {

@@ -333,7 +333,8 @@ v1::RunnerReply ScriptedGpu::Check(const std::string& what, const v1::CheckReque
     }
     error.set_tensor("out");
     error.set_elements(1000);
-    check.add_references()->set_rms(1);
+    const bool squares = squares_overflow && squares_overflow(request.plan(), draw);
+    check.add_references()->set_rms(squares ? INFINITY : 1);
     const bool both = both_overflow && both_overflow(request.plan(), draw);
     if (overflow || both) check.mutable_references()->rbegin()->set_non_finite(3);
   }

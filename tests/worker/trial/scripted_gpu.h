@@ -65,6 +65,8 @@ class ScriptedGpu : public GpuDevice {
   // A kernel that is wrong for some sizes and inputs, a reference that is not finite for some, and one that is so where
   // the kernel is, too.
   std::function<bool(const v1::Plan&plan, const v1::InputDraw&draw)> wrong, overflows, both_overflow;
+  // Its outputs are finite there, and their squares are not.
+  std::function<bool(const v1::Plan& plan, const v1::InputDraw& draw)> squares_overflow;
   std::function<bool(const v1::InputDraw& draw)> wrong_when_timed;  // right in calls that are validated
   double wrong_by = 1;                                              // the relative error of such outputs
   int wrong_elements = 10;                                          // of such outputs, beyond the absolute limit

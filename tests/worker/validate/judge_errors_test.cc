@@ -104,5 +104,13 @@ TEST(JudgeErrors, NamesTheTensorWhereNoElementIsWrongByItself) {
   EXPECT_THAT(Judge({error})->message(), HasSubstr("out: 0 of 24 elements are off (0 %)"));
 }
 
+TEST(Strain, IsWithoutLimitWhereErrorAndNormAreInfinite) {
+  CheckedCall call;
+  *call.check.add_errors() = Right();
+  EXPECT_NEAR(Strain(Plan(), call, 0), 0.9, 1e-9);
+  call.check.mutable_errors(0)->set_relative(std::numeric_limits<double>::quiet_NaN());
+  EXPECT_EQ(Strain(Plan(), call, 0), INFINITY);
+}
+
 }  // namespace
 }  // namespace pawl

@@ -367,6 +367,16 @@ TEST_F(ValidatorTest, FindsTheLargestInputsForWhichTheReferenceIsFinite) {
   EXPECT_EQ((*found)->note, "") << "the start variant is right wherever the reference is";
 }
 
+// No error is large beside a norm that is infinite.
+TEST_F(ValidatorTest, FindsTheLargestInputsForWhichTheNormOfTheReferenceIsFinite) {
+  OpenRange();
+  EXPECT_EQ(Failure(), "");
+  gpu_.squares_overflow = [](const v1::Plan&, const v1::InputDraw& draw) { return draw.magnitude() > 3e9; };
+  const auto found = FindMagnitudes(gpu_, bundle_, built_, options_.small);
+  ASSERT_TRUE(found.ok() && found->has_value());
+  EXPECT_EQ((*found)->magnitudes.at(v1::DISTRIBUTION_LARGE), std::ldexp(1.0, 31 - 3));
+}
+
 TEST_F(ValidatorTest, FindsTheLargestInputsForWhichTheStartVariantIsRight) {
   OpenRange();
   EXPECT_EQ(Failure(), "");

@@ -120,9 +120,15 @@ absl::Status CudaStatus(CUresult result, const char* what) {
     case 200:  // invalid image
     case 209:  // no kernel image for this GPU
     case 218:  // invalid PTX
+    case 225:  // device code that waits for launches of its own
+    case 302:  // a symbol that no module defines
+    case 303:  // a module that can't be set up
     case 500:  // named symbol not found
     case 701:  // launch out of resources
     case 720:  // too many blocks in a cooperative launch
+    case 811:  // device code that launches kernels
+    case 812:
+    case 912:  // a cluster that does not fit
       return absl::InvalidArgumentError(message);
     case 35:
     case 222:

@@ -26,7 +26,7 @@ TEST(CudaStatus, BlamesTheCandidateForALostContext) {
 }
 
 TEST(CudaStatus, KnowsWhatTheDriverRefused) {
-  for (const CUresult result : {1, 200, 209, 218, 500, 701}) {
+  for (const CUresult result : {1, 200, 209, 218, 225, 302, 303, 500, 701, 720, 811, 812, 912}) {
     EXPECT_EQ(CodeOf(result), absl::StatusCode::kInvalidArgument) << result;
   }
   EXPECT_EQ(CodeOf(2), absl::StatusCode::kResourceExhausted);

@@ -63,6 +63,7 @@ class Comparer {
   };
   static constexpr int kMaxCalls = 20;
   static constexpr int kMaxDiscarded = 10;
+  static constexpr int kColdCalls = 8;  // in a quarter of a block
 
   absl::Status Prepare();
   absl::Status FindSides();
