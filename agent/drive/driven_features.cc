@@ -36,7 +36,7 @@ std::string Beginning(const std::string& text) {
 }
 
 // A message may have 4 MiB of arguments; the transcript shows what they were like.
-Json Shortened(const Json& arguments) {
+Json ArgumentsShown(const Json& arguments) {
   Json shortened = arguments;
   if (shortened.is_object()) {
     for (Json& value : shortened) {
@@ -86,7 +86,7 @@ McpToolResult DrivenFeatures::Propose(const Json& arguments, const McpCall& call
 void DrivenFeatures::Write(const std::string& tool, const Json& arguments, const McpToolResult& result) const {
   const Json line = {{"time", absl::FormatTime(absl::RFC3339_sec, absl::Now(), absl::UTCTimeZone())},
                      {"tool", tool},
-                     {"arguments", Shortened(arguments)},
+                     {"arguments", ArgumentsShown(arguments)},
                      {"result", result.structured.is_null() ? result.content : result.structured}};
   const std::string text = JsonText(line);
   absl::MutexLock lock(&mutex_);

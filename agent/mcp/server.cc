@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "agent/mcp/schema.h"
 #include "base/names/spelling.h"
+#include "base/names/utf8.h"
 
 namespace pawl {
 namespace {
@@ -57,7 +58,7 @@ std::string NoneNamed(const std::string& what, const std::string& name, const Js
 // The client's name for itself: of this request's _meta, or of the session.
 std::string ClientName(const Json& params, const McpServer::Surroundings& around) {
   if (const Json* meta = JsonAt(params, "_meta")) {
-    if (const Json* info = JsonAt(*meta, kMetaClient)) return TextAt(*info, "name").substr(0, kMostClientName);
+    if (const Json* info = JsonAt(*meta, kMetaClient)) return Shortened(TextAt(*info, "name"), kMostClientName);
   }
   return around.session == nullptr ? "" : around.session->client();
 }
@@ -190,7 +191,7 @@ McpServer::Handled McpServer::Initialize(const Json& params, const Surroundings&
   if (wanted.empty()) return WrongParams("protocolVersion is missing");
   const std::string version = IsSessionVersion(wanted) ? wanted : kNewestSessionVersion;
   const Json* client = JsonAt(params, "clientInfo");
-  around.session->Open(version, client == nullptr ? "" : TextAt(*client, "name").substr(0, kMostClientName));
+  around.session->Open(version, client == nullptr ? "" : Shortened(TextAt(*client, "name"), kMostClientName));
   return Json{{"protocolVersion", version},
               {"capabilities", Capabilities()},
               {"serverInfo", Identity()},

@@ -207,6 +207,8 @@ absl::Status ServeMcpStdio(const McpServer& server, const McpStdioOptions& optio
       pending.clear();
     }
   }
+  // The client closed its end behind the last message instead of ending its line.
+  if (!stopped() && !skipping && !IsBlank(pending)) calls.Take(pending);
   calls.End(/*all=*/stopped());
   return status;
 }

@@ -3,11 +3,12 @@
 #include <CLI/CLI.hpp>
 #include <cctype>
 #include <cstdlib>
-#include <iterator>
 #include <memory>
+#include <optional>
 #include <sstream>
 #include <vector>
 
+#include "base/toml/settings_text.h"
 #include "base/toml/toml.h"
 
 namespace pawl {
@@ -43,9 +44,11 @@ class ConfigBelowEnvironment : public CLI::ConfigTOML {
   explicit ConfigBelowEnvironment(const CLI::App& app) : app_(app) {}
 
   std::vector<CLI::ConfigItem> from_config(std::istream& input) const override {
-    const std::string text(std::istreambuf_iterator<char>(input), {});
-    Check(app_, text, app_.get_config_ptr()->as<std::string>());
-    std::istringstream checked(text);
+    const std::string file = app_.get_config_ptr()->as<std::string>();
+    const std::optional<std::string> text = ReadSettings(input);
+    if (!text) throw CLI::ConfigError(file + " is longer than 1 MB; expected a TOML file with options");
+    Check(app_, *text, file);
+    std::istringstream checked(*text);
     std::vector<CLI::ConfigItem> items = CLI::ConfigTOML::from_config(checked);
     std::erase_if(items, [](const CLI::ConfigItem& item) {
       const char* set = std::getenv(EnvironmentName(item.name).c_str());

@@ -105,7 +105,7 @@ absl::Status Import(const ImportFlags& flags) {
   imported.name =
       BundleName(problem && !problem->name.empty() ? problem->name : imported.file.substr(0, imported.file.find('.')));
   imported.kernel = problem ? problem->kernel : "";
-  imported.gpu = flags.gpu;
+  imported.gpu = flags.gpu.empty() ? results->gpu : flags.gpu;
   for (const std::string& assumed : results->assumed) std::fprintf(stderr, "%s\n", assumed.c_str());
   for (const auto& [condition, why] : space->left_out()) {
     std::fprintf(stderr, "constraint left out of the bundle: %s (%s)\n", condition.c_str(), why.c_str());
@@ -125,13 +125,16 @@ absl::Status Import(const ImportFlags& flags) {
 
 void AddImport(CLI::App& app, int* exit_code) {
   auto flags = std::make_shared<ImportFlags>();
-  CLI::App* command = app.add_subcommand("import", "Make a bundle and a recording from an auto-tuner's T4 results");
+  CLI::App* command = app.add_subcommand("import", "Make a bundle and a recording from an auto-tuner's results");
   command->group(kPreparing)
       ->footer(
           "Example: pawl import A100.t4.json.gz --problem t1.json --gpu A100 --output conv\n"
           "The bundle has the space but no code; the recording has times but no counters. Campaigns on it run on the "
           "replay device and choose by time only.");
-  command->add_option("FILE", flags->file, "Results in T4 format, plain or gzip-compressed")->required();
+  command
+      ->add_option("FILE", flags->file,
+                   "Results in T4 format or a cache file of Kernel Tuner, plain or gzip-compressed")
+      ->required();
   command->add_option("--problem", flags->problem, "Problem in T1 format: values, constraints, start variant")
       ->type_name("FILE");
   command->add_option("--output", flags->output, "New folder to write")->type_name("FOLDER")->required();
@@ -139,7 +142,7 @@ void AddImport(CLI::App& app, int* exit_code) {
       ->add_option("--start", flags->start,
                    "Values of the start variant (default: the problem's, otherwise the first correct result)")
       ->type_name("VARIABLE=VALUE");
-  command->add_option("--gpu", flags->gpu, "Name of the GPU of the measurements; the T4 format does not contain it");
+  command->add_option("--gpu", flags->gpu, "Name of the GPU of the measurements, if the file does not name it");
   command->callback([flags, exit_code] {
     const absl::Status status = Import(*flags);
     *exit_code = status.ok() ? kDone : Fail("import", status);

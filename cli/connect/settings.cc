@@ -5,11 +5,12 @@
 
 #include <cstdlib>
 #include <fstream>
-#include <sstream>
+#include <optional>
 
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/toml/settings_text.h"
 #include "profiles/toml_file.h"
 
 namespace pawl {
@@ -58,11 +59,15 @@ std::string FromConfig(const std::string& path, const fs::path& file, const Envi
 
 absl::StatusOr<Level> ReadConfig(const fs::path& file, const Environment& environment) {
   std::ifstream in(file);
-  std::stringstream text;
-  if (!in || fs::is_directory(file) || !(text << in.rdbuf() || in.eof())) {
+  if (!in || fs::is_directory(file)) {
     return absl::NotFoundError(absl::StrCat("the config file ", file.string(), " can't be read"));
   }
-  TomlFile toml(text.str(), file.string());
+  const std::optional<std::string> text = ReadSettings(in);
+  if (!text) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the config file ", file.string(), " is longer than 1 MB; expected a TOML file"));
+  }
+  TomlFile toml(*text, file.string());
   toml.AllowKeys(toml.root(), {"orchestrator", "database", "tls-cert", "tls-key", "tls-ca", "token-file"});
   Level level{toml.Text(toml.root(), "orchestrator"), toml.Text(toml.root(), "database"), {}};
   for (const CredentialFile& each : kCredentialFiles) {

@@ -162,8 +162,10 @@ class AgentRun {
         return absl::FailedPreconditionError(
             absl::StrCat(options_.campaign, " takes no proposals: submit one with --chooser outside or both"));
       }
-      // A contract alone has a situation before it has a start: the agents propose that.
-      if (campaign->has_best() || campaigns_->GetSituation(options_.campaign).ok()) return campaign;
+      if (campaign->has_best()) return campaign;
+      // A contract alone has a situation before it has a start: the agents propose that. Another may have got its start
+      // just now.
+      if (campaigns_->GetSituation(options_.campaign).ok()) return campaigns_->GetCampaign(options_.campaign);
       if (Interrupted()) return absl::CancelledError("interrupted before the start variant was measured");
       if (campaign->message() != told) {
         told = campaign->message();
@@ -335,13 +337,14 @@ class AgentRun {
     absl::StatusOr<v1::Campaign> campaign = campaigns_->GetCampaign(options_.campaign);
     if (!campaign.ok()) return campaign.status();
     const Json result = Result(stop, *campaign);
-    if (absl::Status written = WriteBelow(options_.folder, "result.json", JsonText(result, 2) + "\n"); !written.ok()) {
-      return written;
-    }
     if (options_.json) {
       std::printf("%s\n", JsonText(result).c_str());
     } else {
       Print(stop, *campaign);
+    }
+    // Last: on a full disk, what was printed is all that there is of it.
+    if (absl::Status written = WriteBelow(options_.folder, "result.json", JsonText(result, 2) + "\n"); !written.ok()) {
+      return written;
     }
     if (stop == AgentStop::kInterrupted) return kInterrupted;
     if (stop == AgentStop::kFailed) return kFailed;

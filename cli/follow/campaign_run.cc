@@ -49,9 +49,9 @@ std::optional<std::filesystem::path> AwaitReport(const Settings& settings, const
   const std::filesystem::path file =
       (folder ? std::filesystem::path(*folder) : settings.database.parent_path() / "reports") /
       absl::StrCat("campaign-", ShortName(campaign.name()), ".html");
-  for (const absl::Time deadline = absl::Now() + patience;; absl::SleepFor(kReportLook)) {
+  for (const SteadyTime deadline = SteadyNow() + patience;; absl::SleepFor(kReportLook)) {
     if (IsOf(file, campaign)) return file;
-    if (absl::Now() >= deadline) return std::nullopt;
+    if (SteadyNow() >= deadline) return std::nullopt;
   }
 }
 
@@ -181,11 +181,11 @@ void CampaignRun::See(const v1::WatchCampaignResponse& message) {
   if (message.event().has_paused() && message.event().paused().author() == kSelf) {
     paused_ = message.event().paused().reason();
   }
-  printer_.See(message, absl::Now());
+  printer_.See(message, SteadyNow());
 }
 
 absl::Status CampaignRun::Tick() {
-  const absl::Time now = absl::Now();
+  const SteadyTime now = SteadyNow();
   if (printer_.wants_campaign(now)) {
     absl::StatusOr<v1::Campaign> campaign = connection_->client().GetCampaign(campaign_);
     if (campaign.ok()) printer_.See(*campaign, now);
@@ -228,7 +228,7 @@ absl::Status CampaignRun::RestartWorker() {
   return WithDetail(absl::FailedPreconditionError(obituary), detail);
 }
 
-absl::Status CampaignRun::LookWhatItWaitsFor(absl::Time now) {
+absl::Status CampaignRun::LookWhatItWaitsFor(SteadyTime now) {
   absl::StatusOr<v1::Campaign> campaign = connection_->client().GetCampaign(campaign_);
   absl::StatusOr<v1::ListWorkersResponse> workers = connection_->client().ListWorkers(/*gone_too=*/false);
   if (!campaign.ok() || !workers.ok()) return absl::OkStatus();  // the watch finds out
@@ -238,10 +238,10 @@ absl::Status CampaignRun::LookWhatItWaitsFor(absl::Time now) {
     registered = registered || worker.name() == worker_name_ || absl::StartsWith(worker.name(), worker_name_ + "-");
   }
   if (!registered || campaign->state() != v1::WAITING || campaign->message().empty() || IsHeld(*campaign)) {
-    waits_since_ = absl::InfiniteFuture();
+    waits_since_ = SteadyTime::InfiniteFuture();
     return absl::OkStatus();
   }
-  if (waits_since_ == absl::InfiniteFuture()) waits_since_ = now;
+  if (waits_since_ == SteadyTime::InfiniteFuture()) waits_since_ = now;
   if (now - waits_since_ < kRunPatience) return absl::OkStatus();
   no_worker_ = true;
   v1::ErrorDetail detail;

@@ -7,7 +7,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/time/time.h"
+#include "base/sync/steady_time.h"
 #include "cli/connect/connection.h"
 #include "cli/connect/daemon.h"
 #include "cli/connect/local_worker.h"
@@ -45,7 +45,7 @@ class CampaignRun {
   void See(const v1::WatchCampaignResponse& message);
   absl::Status Tick();
   absl::Status RestartWorker();
-  absl::Status LookWhatItWaitsFor(absl::Time now);
+  absl::Status LookWhatItWaitsFor(SteadyTime now);
   // Of a campaign without variables, once its start is measured: nothing goes on before somebody proposes an edit.
   void PauseBeforeProposals();
   absl::StatusOr<int> Conclude(int exit_code);
@@ -67,8 +67,8 @@ class CampaignRun {
   bool no_worker_ = false;
   bool only_proposals_ = false;  // paused for them
   std::string paused_;           // why it paused itself; empty: it did not
-  absl::Time next_look_;
-  absl::Time waits_since_ = absl::InfiniteFuture();  // with a reason that will not go away
+  SteadyTime next_look_ = SteadyTime::InfinitePast();
+  SteadyTime waits_since_ = SteadyTime::InfiniteFuture();  // with a reason that will not go away
 };
 
 }  // namespace pawl

@@ -87,7 +87,7 @@ EventPrinter::EventPrinter(Options options) : options_(options) {
   }
 }
 
-void EventPrinter::See(const v1::WatchCampaignResponse& message, absl::Time now) {
+void EventPrinter::See(const v1::WatchCampaignResponse& message, SteadyTime now) {
   if (options_.quiet) return;
   if (options_.json) {
     Print(JsonLine(message));
@@ -127,7 +127,7 @@ void EventPrinter::See(const v1::WatchCampaignResponse& message, absl::Time now)
   ShowLive(now);
 }
 
-void EventPrinter::See(const v1::Campaign& campaign, absl::Time now) {
+void EventPrinter::See(const v1::Campaign& campaign, SteadyTime now) {
   asked_ = now;
   changed_ = false;
   campaign_ = campaign;
@@ -148,7 +148,7 @@ void EventPrinter::Note(const v1::Iteration& judged) {
   }
 }
 
-bool EventPrinter::wants_campaign(absl::Time now) const {
+bool EventPrinter::wants_campaign(SteadyTime now) const {
   if (options_.quiet || options_.json) return false;
   if (live_ != nullptr) return now - asked_ >= (changed_ ? kSoon : kPrinterLook);
   // Before it says that something is tried, which nobody may do.
@@ -156,13 +156,13 @@ bool EventPrinter::wants_campaign(absl::Time now) const {
   return now - asked_ >= kPrinterSilence;
 }
 
-void EventPrinter::Tick(absl::Time now) {
+void EventPrinter::Tick(SteadyTime now) {
   if (live_ != nullptr) {
     ShowLive(now);
     return;
   }
   if (options_.quiet || options_.json) return;
-  if (last_ == absl::InfinitePast()) last_ = now;  // silence begins with the first look
+  if (last_ == SteadyTime::InfinitePast()) last_ = now;  // silence begins with the first look
   if (trying_ && now - last_ >= kBrief) {
     Print(nobody_.empty() ? *trying_ : nobody_);
     trying_.reset();
@@ -177,7 +177,7 @@ void EventPrinter::Tick(absl::Time now) {
   }
 }
 
-void EventPrinter::ShowLive(absl::Time now) {
+void EventPrinter::ShowLive(SteadyTime now) {
   if (live_ == nullptr) return;
   const int width = Width();
   std::vector<std::string> lines;

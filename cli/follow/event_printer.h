@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "absl/time/time.h"
+#include "base/sync/steady_time.h"
 #include "pawl/v1/campaign_service.pb.h"
 
 namespace pawl {
@@ -34,12 +34,12 @@ class EventPrinter {
 
   // What is of no interest once it is over (which change is being tried, who runs it) waits to be shown until it has
   // lasted a second; a fast replay shows verdicts only.
-  void See(const v1::WatchCampaignResponse& message, absl::Time now);
+  void See(const v1::WatchCampaignResponse& message, SteadyTime now);
   // The campaign as it stands; worth asking for when `wants_campaign`.
-  void See(const v1::Campaign& campaign, absl::Time now);
-  bool wants_campaign(absl::Time now) const;
+  void See(const v1::Campaign& campaign, SteadyTime now);
+  bool wants_campaign(SteadyTime now) const;
   // Nothing came for a while. Shows what waits.
-  void Tick(absl::Time now);
+  void Tick(SteadyTime now);
   // A line of Pawl's own.
   void Say(const std::string& line);
   // Nothing more comes: takes the changing lines away.
@@ -49,7 +49,7 @@ class EventPrinter {
   class LiveLines;
 
   void Print(const std::string& line, v1::Verdict verdict = v1::VERDICT_UNSPECIFIED);
-  void ShowLive(absl::Time now);
+  void ShowLive(SteadyTime now);
   void Note(const v1::Iteration& judged);
   int Width() const;
 
@@ -63,9 +63,9 @@ class EventPrinter {
   bool changed_ = true;  // since the campaign was asked for
   std::optional<std::string> trying_;
   std::optional<v1::Progress> progress_;
-  absl::Time progress_time_;
-  absl::Time last_ = absl::InfinitePast();   // something was printed
-  absl::Time asked_ = absl::InfinitePast();  // for the campaign
+  SteadyTime progress_time_;
+  SteadyTime last_ = SteadyTime::InfinitePast();   // something was printed
+  SteadyTime asked_ = SteadyTime::InfinitePast();  // for the campaign
 };
 
 }  // namespace pawl

@@ -3,7 +3,6 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "base/names/resource_name.h"
 #include "cli/connect/interrupt.h"
 #include "cli/follow/follow.h"
@@ -44,7 +43,7 @@ absl::Status VerificationRun::NeedWorker(const v1::Campaign& campaign) {
 }
 
 absl::Status VerificationRun::Tick(const v1::Campaign& campaign) {
-  const absl::Time now = absl::Now();
+  const SteadyTime now = SteadyNow();
   printer_.Tick(now);
   v1::ErrorDetail detail;
   detail.set_fix(absl::StrCat("start a pawl-worker on ", campaign.device()));
@@ -59,10 +58,10 @@ absl::Status VerificationRun::Tick(const v1::Campaign& campaign) {
   bool busy = false;
   for (const v1::Worker& worker : workers->workers()) busy = busy || worker.state() == v1::WORKER_STATE_BUSY;
   if (busy || (worker_ != nullptr && workers->workers().empty())) {
-    idle_since_ = absl::InfiniteFuture();
+    idle_since_ = SteadyTime::InfiniteFuture();
     return absl::OkStatus();
   }
-  if (idle_since_ == absl::InfiniteFuture()) idle_since_ = now;
+  if (idle_since_ == SteadyTime::InfiniteFuture()) idle_since_ = now;
   if (now - idle_since_ < kVerifyPatience) return absl::OkStatus();
   no_worker_ = true;
   return WithDetail(absl::FailedPreconditionError("no registered worker can run it"), detail);
@@ -88,7 +87,7 @@ absl::StatusOr<v1::Verification> VerificationRun::Run(const v1::Campaign& campai
     if (event.has_finished() && absl::StrCat(event.finished().trial()) == trial) {
       verification = event.finished().verification();
     } else {
-      printer_.See(message, absl::Now());
+      printer_.See(message, SteadyNow());
     }
     return !verification.has_value();
   };

@@ -5,7 +5,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/time/time.h"
+#include "base/sync/steady_time.h"
 #include "cli/connect/connection.h"
 #include "cli/connect/daemon.h"
 #include "cli/connect/local_worker.h"
@@ -42,8 +42,8 @@ class VerificationRun {
   bool leased_ = false;
   bool no_worker_ = false;
   bool replayed_ = false;
-  absl::Time next_look_;
-  absl::Time idle_since_ = absl::InfiniteFuture();  // workers are there and none takes it
+  SteadyTime next_look_ = SteadyTime::InfinitePast();
+  SteadyTime idle_since_ = SteadyTime::InfiniteFuture();  // workers are there and none takes it
 };
 
 // For people.

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "base/names/resource_name.h"
 #include "cli/text/campaign_text.h"
 #include "cli/text/failure.h"
@@ -16,7 +17,7 @@ constexpr absl::Duration kLookForProposals = absl::Seconds(2);
 
 }  // namespace
 
-absl::Status WorkerWait::Look(CampaignClient& client, absl::Time now) {
+absl::Status WorkerWait::Look(CampaignClient& client, SteadyTime now) {
   if (now < next_look_) return absl::OkStatus();
   next_look_ = now + kLookForWorkers;
   const absl::StatusOr<v1::Campaign> campaign = client.GetCampaign(campaign_);
@@ -25,7 +26,7 @@ absl::Status WorkerWait::Look(CampaignClient& client, absl::Time now) {
   // and a contract alone waits for a proposal.
   const bool for_proposal = campaign->waiting_for() == v1::WAITING_FOR_PROPOSAL;
   if (campaign->state() != v1::WAITING || campaign->message().empty() || IsHeld(*campaign) || for_proposal) {
-    since_ = absl::InfiniteFuture();
+    since_ = SteadyTime::InfiniteFuture();
     return absl::OkStatus();
   }
   since_ = std::min(since_, now);
@@ -37,7 +38,7 @@ absl::Status WorkerWait::Look(CampaignClient& client, absl::Time now) {
   return WithDetail(absl::FailedPreconditionError(campaign->message()), detail);
 }
 
-std::optional<std::string> ProposalWait::Look(CampaignClient& client, absl::Time now) {
+std::optional<std::string> ProposalWait::Look(CampaignClient& client, SteadyTime now) {
   if (now < next_look_ || (outside_ && !*outside_)) return std::nullopt;
   next_look_ = now + kLookForProposals;
   if (!outside_) {
@@ -51,10 +52,10 @@ std::optional<std::string> ProposalWait::Look(CampaignClient& client, absl::Time
   told_ = situation->deadline().seconds();
   const std::string name = ShortName(campaign_);
   if (!situation->has_best()) {
-    return absl::StrCat("waits ", WaitsText(*situation, now), ", without device code yet: pawl propose ", name,
+    return absl::StrCat("waits ", WaitsText(*situation, absl::Now()), ", without device code yet: pawl propose ", name,
                         " --patch FILE --name NAME", flags_, "; pawl situation ", name, flags_, " shows the contract");
   }
-  return absl::StrCat("waits ", WaitsText(*situation, now), ": pawl propose ", name, " VARIABLE=VALUE", flags_,
+  return absl::StrCat("waits ", WaitsText(*situation, absl::Now()), ": pawl propose ", name, " VARIABLE=VALUE", flags_,
                       "; pawl situation ", name, flags_, " shows the variables and what was tried");
 }
 

@@ -7,6 +7,7 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "base/sync/steady_time.h"
 #include "cli/connect/connection.h"
 
 namespace pawl {
@@ -18,13 +19,13 @@ class WorkerWait {
 
   // FAILED_PRECONDITION: none could for as long as the patience lasts, with what each lacks. To be called often; looks
   // twice a second at most.
-  absl::Status Look(CampaignClient& client, absl::Time now);
+  absl::Status Look(CampaignClient& client, SteadyTime now);
 
  private:
   const std::string campaign_;
   const absl::Duration patience_;
-  absl::Time next_look_ = absl::InfinitePast();
-  absl::Time since_ = absl::InfiniteFuture();  // that none can take it
+  SteadyTime next_look_ = SteadyTime::InfinitePast();
+  SteadyTime since_ = SteadyTime::InfiniteFuture();  // that none can take it
 };
 
 // Tells who watches a campaign that it waits for a proposal. For one thread.
@@ -34,12 +35,12 @@ class ProposalWait {
   ProposalWait(std::string campaign, std::string flags) : campaign_(std::move(campaign)), flags_(std::move(flags)) {}
 
   // A line, once for each wait; looks every other second at most, and not at all where the campaign waits for nobody.
-  std::optional<std::string> Look(CampaignClient& client, absl::Time now);
+  std::optional<std::string> Look(CampaignClient& client, SteadyTime now);
 
  private:
   const std::string campaign_, flags_;
   std::optional<bool> outside_;  // whether it is a campaign that waits; not known yet
-  absl::Time next_look_ = absl::InfinitePast();
+  SteadyTime next_look_ = SteadyTime::InfinitePast();
   int64_t told_ = -1;  // deadline of the wait that was told of
 };
 

@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "base/names/resource_name.h"
+#include "base/sync/steady_time.h"
 #include "cli/connect/interrupt.h"
 #include "cli/connect/requests.h"
 #include "cli/follow/follow.h"
@@ -64,16 +64,16 @@ absl::StatusOr<int> WatchToTheEnd(Connection& connection, const std::string& cam
   ProposalWait wait(campaign, options.flags);
   WorkerWait worker_wait(campaign, options.worker_patience);
   bool no_worker = false, unclaimed = false;
-  absl::Time heard = absl::Now();  // of an event, or asked what is left
+  SteadyTime heard = SteadyNow();  // of an event, or asked what is left
   FollowOptions follow;
   follow.after_sequence = options.after_sequence;
   follow.see = [&](const v1::WatchCampaignResponse& message) {
-    heard = absl::Now();
+    heard = SteadyNow();
     printer.See(message, heard);
     return true;
   };
   follow.tick = [&] {
-    const absl::Time tick = absl::Now();
+    const SteadyTime tick = SteadyNow();
     if (tick - heard >= kUnclaimed) {
       heard = tick;
       unclaimed = WaitsForVerificationOnly(connection.client(), campaign);
@@ -84,9 +84,9 @@ absl::StatusOr<int> WatchToTheEnd(Connection& connection, const std::string& cam
         printer.See(*now, tick);
     }
     printer.Tick(tick);
-    if (const std::optional<std::string> line = wait.Look(connection.client(), absl::Now())) printer.Say(*line);
+    if (const std::optional<std::string> line = wait.Look(connection.client(), tick)) printer.Say(*line);
     if (options.worker_patience < absl::InfiniteDuration()) {
-      absl::Status looked = worker_wait.Look(connection.client(), absl::Now());
+      absl::Status looked = worker_wait.Look(connection.client(), tick);
       no_worker = !looked.ok();
       if (no_worker) return looked;
     }

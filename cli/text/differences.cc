@@ -186,6 +186,7 @@ void Differences::Campaigns(const v1::Campaign& first, const v1::Campaign& secon
   Number("budget, iterations", first.spec().budget().iterations(), second.spec().budget().iterations());
   Number("budget, minutes", first.spec().budget().minutes(), second.spec().budget().minutes());
   Number("budget, dollars", first.spec().budget().dollars(), second.spec().budget().dollars());
+  Text("only on", first.spec().gpu(), second.spec().gpu());
   Text("device", first.device(), second.device());
   Text("state", StateWord(first.state()), StateWord(second.state()));
   Text("ended by", StopText(first.stop_reason()), StopText(second.stop_reason()));

@@ -43,9 +43,9 @@ std::vector<std::string> Lines(const std::string& text) {
 }
 
 std::string Shown(const std::string& line) {
-  std::string shown(absl::StripSuffix(absl::StripSuffix(line, "\n"), "\r"));
-  if (shown.size() > 100) shown = absl::StrCat(shown.substr(0, 100), "...");
-  return absl::StrCat("\"", shown, "\"");
+  const std::string text(absl::StripSuffix(absl::StripSuffix(line, "\n"), "\r"));
+  const std::string shown = Shortened(text, 100);
+  return absl::StrCat("\"", shown, shown.size() < text.size() ? "..." : "", "\"");
 }
 
 // "3,7" or "3".

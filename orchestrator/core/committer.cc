@@ -7,6 +7,7 @@
 #include "absl/strings/str_join.h"
 #include "base/faults/fault_point.h"
 #include "base/hash/hash.h"
+#include "base/messages/valid_texts.h"
 #include "base/names/resource_name.h"
 #include "base/revision/revision.h"
 #include "base/text/paragraph.h"
@@ -132,6 +133,7 @@ void Committer::Add(Step* step, CampaignState* campaign, v1::Event event) {
   event.set_campaign(campaign->summary().name());
   SetTime(step->now, event.mutable_time());
   event.set_served_us(absl::ToInt64Microseconds(step->served));
+  MakeTextsValid(&event);
   step->lines.push_back(LogLine(event, IterationOf(*campaign, event)));
   if (const std::string& source = event.planned().patched_source(); !source.empty()) {
     step->writes.blobs.push_back({v1::Blob::SOURCE, Sha256(source), source});

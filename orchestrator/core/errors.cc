@@ -2,7 +2,7 @@
 
 #include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
-#include "base/finite/finite.h"
+#include "base/messages/finite.h"
 #include "base/names/utf8.h"
 
 namespace pawl {
@@ -16,10 +16,10 @@ constexpr size_t kMaxField = 200;
 constexpr size_t kMaxProblems = 1500;  // all together
 
 v1::ErrorDetail Fitting(const v1::ErrorDetail& detail) {
-  v1::ErrorDetail fitting;
-  fitting.set_field(Shortened(detail.field(), kMaxField));
-  fitting.set_resource(Shortened(detail.resource(), kMaxField));
-  fitting.set_fix(Shortened(detail.fix(), kMaxField));
+  v1::ErrorDetail fitting;  // what it quotes may have been cut in the middle of a character
+  fitting.set_field(Shortened(ValidUtf8(detail.field()), kMaxField));
+  fitting.set_resource(Shortened(ValidUtf8(detail.resource()), kMaxField));
+  fitting.set_fix(Shortened(ValidUtf8(detail.fix()), kMaxField));
   fitting.set_retry_after_seconds(detail.retry_after_seconds());
   size_t bytes = 0;
   for (const std::string& problem : detail.problems()) {
@@ -28,7 +28,7 @@ v1::ErrorDetail Fitting(const v1::ErrorDetail& detail) {
       fitting.add_problems(absl::StrCat("and ", detail.problems_size() - fitting.problems_size(), " more"));
       break;
     }
-    fitting.add_problems(Shortened(problem, kMaxProblems));
+    fitting.add_problems(Shortened(ValidUtf8(problem), kMaxProblems));
   }
   return fitting;
 }

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "base/finite/finite.h"
+#include "base/messages/finite.h"
 #include "base/names/resource_name.h"
 #include "orchestrator/core/errors.h"
 #include "orchestrator/core/stored_campaign.h"

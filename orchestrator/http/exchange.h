@@ -39,6 +39,7 @@ struct HttpReply {
   std::string body;
   std::vector<std::pair<std::string, std::string>> headers;
   std::unique_ptr<HttpEvents> events;  // instead of a body
+  bool under_way = false;              // what the events are of has begun: it can't be refused any more
 };
 
 }  // namespace pawl

@@ -7,7 +7,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "base/finite/finite.h"
+#include "base/messages/finite.h"
 #include "nlohmann/json.hpp"
 #include "pawl/v1/error.pb.h"
 

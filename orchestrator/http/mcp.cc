@@ -32,6 +32,7 @@ HttpReply HttpMcp::Answer(const HttpRequest& request) {
   if (answered.stream != nullptr) {
     reply.type = "text/event-stream";
     reply.events = std::make_unique<McpEvents>(std::move(answered.stream));
+    reply.under_way = true;
   }
   return reply;
 }

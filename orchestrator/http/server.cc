@@ -165,7 +165,8 @@ class RunningHttpServer final : public HttpServer, private httplib::Server {
   }
 
   void Write(HttpReply reply, httplib::Response& response) {
-    if (reply.events != nullptr && streams_.fetch_add(1) >= options_.streams) {
+    const bool follows = reply.events != nullptr && !reply.under_way;
+    if (follows && streams_.fetch_add(1) >= options_.streams) {
       --streams_;
       reply = ErrorReply(ToGrpc(TryLater("too many pages are following campaigns; close some", 5)));
     }
@@ -200,7 +201,7 @@ class RunningHttpServer final : public HttpServer, private httplib::Server {
           if (!more) sink.done();
           return true;
         },
-        [this](bool) { --streams_; });
+        [this, follows](bool) { streams_ -= follows; });
   }
 
   static thread_local HttpStream* current_;

@@ -18,8 +18,8 @@ struct HttpServerOptions {
   HttpApiOptions api;
   std::shared_ptr<const McpFeatures> mcp;  // what /mcp serves; null: there is no such path
   HttpProbes probes;
-  int threads = 32;
-  int streams = 24;  // of them, at most, that follow a campaign
+  int threads = 48;  // as many as follow campaigns, the 16 calls of /mcp at a time, and some for everybody else
+  int streams = 24;  // that follow a campaign, at most
   int waiting = 64;  // connections
   size_t max_body = 4 << 20;
   double request_seconds = 10;  // for a request to arrive

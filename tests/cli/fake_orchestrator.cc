@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "base/sync/steady_time.h"
 #include "pawl/v1/campaign_service.grpc.pb.h"
 
 namespace pawl {
@@ -88,8 +89,8 @@ class FakeOrchestrator::Service : public v1::CampaignService::Service {
       writer->Write(message);
       ++sent;
     }
-    const absl::Time end = absl::Now() + absl::Seconds(20);
-    while (fake_.watch_stays_open && !context->IsCancelled() && absl::Now() < end)
+    const SteadyTime end = SteadyNow() + absl::Seconds(20);
+    while (fake_.watch_stays_open && !context->IsCancelled() && SteadyNow() < end)
       absl::SleepFor(absl::Milliseconds(5));
     return Fails();
   }

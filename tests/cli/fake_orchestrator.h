@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -35,8 +36,8 @@ class FakeOrchestrator {
   std::map<std::string, std::string> blobs;  // others, by hash
   v1::Situation situation;
   std::vector<v1::Pattern> patterns;
-  std::set<std::string> known_metrics;  // empty: any
-  bool watch_stays_open = false;        // after the last event, until the client leaves; 20 s at most
+  std::set<std::string> known_metrics;         // empty: any
+  std::atomic<bool> watch_stays_open = false;  // after the last event, until the client leaves; 20 s at most
 
   // The next call fails so.
   void FailNext(absl::Status status, const v1::ErrorDetail& detail = {});

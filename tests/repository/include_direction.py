@@ -14,7 +14,7 @@ ALLOWED = {
     "base/elements": [],
     "base/expression": ["base/names"],
     "base/faults": [],
-    "base/finite": [],
+    "base/messages": ["base/names"],
     "base/options": ["base/text", "base/toml"],
     "base/hash": [],
     "base/names": [],

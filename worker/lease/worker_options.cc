@@ -5,6 +5,7 @@
 #include <iostream>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -125,7 +126,10 @@ std::optional<WorkerOptions> ReadWorkerOptions(int argc, const char* const* argv
       ->type_name("PATH");
   option("replay-speed", options.replay_speed,
          "Replay in the recorded time of each stage, this many times as fast; 0: without waiting")
-      ->check(CLI::Range(0.0, 1e9));
+      ->check(CLI::Range(0.0, 1e9))
+      ->check([](const std::string& text) {
+        return absl::StrContains(absl::AsciiStrToLower(text), "nan") ? text + " is no number" : "";
+      });
   option("name", options.name, "Name of this worker (default: Slurm job and node, Kubernetes pod, or host; and device)")
       ->type_name("NAME");
   std::string idle, until, grace;

@@ -10,6 +10,7 @@
 #include "absl/time/clock.h"
 #include "base/faults/fault_point.h"
 #include "base/hash/hash.h"
+#include "base/messages/valid_texts.h"
 
 namespace pawl {
 namespace {
@@ -249,6 +250,7 @@ absl::StatusOr<v1::CompleteTrialResponse> WorkerSession::Complete(const HeldTria
     if (held.trial().has_parent()) *request.mutable_parent() = held.trial().parent();
     MakeFinite(request.mutable_result());
   }
+  MakeTextsValid(&request);
   absl::StatusOr<v1::CompleteTrialResponse> response =
       TryUntilAnswered(held.what().c_str(), give_up, [&] { return client_.Complete(request); });
   if (absl::IsAlreadyExists(response.status())) return v1::CompleteTrialResponse();  // an earlier try arrived

@@ -218,6 +218,31 @@ TEST_F(McpServerTest, GetsPromptsAndCompletesTheirArguments) {
   }
 }
 
+// The author of what it proposes: a protobuf string, in which half a character can't be read.
+TEST_F(McpServerTest, ShortensAClientsNameBetweenCharacters) {
+  class Named final : public SuiteFeatures {
+   public:
+    McpToolResult CallTool(const std::string& name, const Json& arguments, const McpCall& call) const override {
+      client = call.caller.client;
+      return SuiteFeatures::CallTool(name, arguments, call);
+    }
+    mutable std::string client;
+  };
+  const Named features;
+  const McpServer server(features);
+  const std::string kept(99, 'a');
+  const Json info = {{"name", kept + "\u00e9"}, {"version", "1"}};
+  McpServer::Surroundings around;
+  around.session = &session_;
+  server.Answer(Asked("initialize", {{"protocolVersion", "2025-11-25"}, {"clientInfo", info}}), McpEra::kSession,
+                around);
+  EXPECT_EQ(session_.client(), kept);
+  Json params = WithMeta({{"name", "test_simple_text"}});
+  params["_meta"]["io.modelcontextprotocol/clientInfo"] = info;
+  server.Answer(Asked("tools/call", params), McpEra::kStateless, {});
+  EXPECT_EQ(features.client, kept);
+}
+
 TEST_F(McpServerTest, LimitsCallsPerSecond) {
   std::chrono::steady_clock::time_point now;
   McpServerOptions options;

@@ -142,6 +142,14 @@ TEST_F(McpStdioTest, AnswersWhatWasAskedBeforeTheClientClosedItsEnd) {
   EXPECT_EQ(answered.size(), 20u);
 }
 
+TEST_F(McpStdioTest, AnswersALastMessageWithoutALineEnd) {
+  Start();
+  Send(JsonText({{"jsonrpc", "2.0"}, {"id", 7}, {"method", "ping"}}));
+  Hang();
+  EXPECT_EQ(Next()["id"], 7);
+  EXPECT_TRUE(Next().is_null());
+}
+
 TEST_F(McpStdioTest, RefusesMoreThanWait) {
   McpStdioOptions options;
   options.threads = 2;

@@ -102,6 +102,12 @@ TEST_F(AgentTest, DrivesACampaignUntilTheProposalsAreUsedUp) {
   EXPECT_THAT(history.out, HasSubstr(absl::StrCat("\"author\":\"", result["agents"][0]["author"].get<std::string>())));
 }
 
+TEST_F(AgentTest, PrintsWhatCameOfItWhereItCanNotBeWritten) {
+  std::filesystem::create_directories(Path("run/result.json"));  // no file can be there
+  const Json result = Run("look", {}, /*failure=*/1);
+  EXPECT_EQ(result["stopReason"], "agentsEnded");
+}
+
 TEST_F(AgentTest, LetsSeveralWorkSideBySideWithoutDuplicates) {
   const Json result = Run("all", {"--agents", "3", "--proposals", "9"});
   EXPECT_EQ(result["stopReason"], "proposals");

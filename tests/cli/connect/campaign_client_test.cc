@@ -241,7 +241,7 @@ TEST_F(CampaignClientTest, FindsTheWayToTheBest) {
 
 TEST_F(CampaignClientTest, NotesForHowLongNoWorkerCanTakeACampaign) {
   CampaignClient client(fake_.address());
-  const absl::Time begin = absl::UnixEpoch();
+  const SteadyTime begin;
   WorkerWait wait("campaigns/7", absl::Seconds(60));
   const auto look = [&](int second) { return wait.Look(client, begin + absl::Seconds(second)); };
   fake_.campaign.set_state(v1::WAITING);
@@ -265,10 +265,10 @@ TEST_F(CampaignClientTest, LooksWhatACampaignWaitsForNotAllTheTime) {
   CampaignClient client(fake_.address());
   WorkerWait wait("campaigns/7", absl::ZeroDuration());
   fake_.campaign.set_state(v1::WAITING);
-  EXPECT_TRUE(wait.Look(client, absl::UnixEpoch()).ok());
+  EXPECT_TRUE(wait.Look(client, SteadyTime()).ok());
   fake_.campaign.set_message("no worker is registered: start pawl-worker");
-  EXPECT_TRUE(wait.Look(client, absl::UnixEpoch() + absl::Milliseconds(100)).ok());
-  EXPECT_FALSE(wait.Look(client, absl::UnixEpoch() + absl::Seconds(1)).ok());
+  EXPECT_TRUE(wait.Look(client, SteadyTime() + absl::Milliseconds(100)).ok());
+  EXPECT_FALSE(wait.Look(client, SteadyTime() + absl::Seconds(1)).ok());
 }
 
 }  // namespace

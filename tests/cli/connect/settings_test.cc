@@ -114,6 +114,9 @@ TEST_F(SettingsTest, SaysWhatIsWrongWithTheFile) {
   WriteConfig("orchestrator = 7\n");
   EXPECT_FALSE(Read().ok());
   EXPECT_THAT(std::string(Read({.config = "/nonexistent.toml"}).status().message()), HasSubstr("/nonexistent.toml"));
+  EXPECT_THAT(std::string(Read({.config = "/dev/zero"}).status().message()),
+              HasSubstr("/dev/zero is longer than 1 MB"));
+  EXPECT_TRUE(Read({.config = "/dev/null"}).ok()) << "no settings";
 }
 
 TEST_F(SettingsTest, AsksForADatabaseWhereThereIsNoHome) {

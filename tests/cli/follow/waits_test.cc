@@ -20,7 +20,7 @@ class ProposalWaitTest : public testing::Test {
     fake_.situation.mutable_best()->set_number(0);
   }
 
-  std::optional<std::string> Look() { return wait_.Look(client_, now_ += kLater); }
+  std::optional<std::string> Look() { return wait_.Look(client_, now_ = now_ + kLater); }
   void WaitUntil(int64_t seconds) {
     fake_.situation.set_waits(true);
     fake_.situation.mutable_deadline()->set_seconds(seconds);
@@ -29,7 +29,7 @@ class ProposalWaitTest : public testing::Test {
   FakeOrchestrator fake_;
   CampaignClient client_{fake_.address()};
   ProposalWait wait_{"campaigns/7", " --database x.db"};
-  absl::Time now_ = absl::FromUnixSeconds(1000);
+  SteadyTime now_ = SteadyNow();
 };
 
 TEST_F(ProposalWaitTest, TellsOfEachWaitOnce) {

@@ -63,6 +63,7 @@ TEST(DifferencesTest, ComparesCampaigns) {
   second.set_bundle("attention");
   first.set_device("NVIDIA H200");
   second.set_device("NVIDIA L4");
+  second.mutable_spec()->set_gpu("L4");
   first.set_state(v1::FINISHED);
   second.set_state(v1::RUNNING);
   first.mutable_counts()->set_tried(40);
@@ -75,6 +76,7 @@ TEST(DifferencesTest, ComparesCampaigns) {
   EXPECT_EQ(differences.TableText("campaigns/7", "campaigns/8", 0),
             "                  campaigns/7  campaigns/8  ratio\n"
             "campaign\n"
+            "  only on                   -           L4\n"
             "  device          NVIDIA H200    NVIDIA L4\n"
             "  state              finished      running\n"
             "  tried                    40           20   0.5x\n"

@@ -214,6 +214,9 @@ TEST(ProgressLineTest, SaysStepAndEstimate) {
             "  12  validate at large (4 of 7), step 3 of 9, 4.00 s so far, about 2 min 05 s left");
 }
 
+// Seconds after some beginning.
+SteadyTime At(double second) { return SteadyTime() + absl::Seconds(second); }
+
 class EventPrinterTest : public testing::Test {
  protected:
   EventPrinterTest() : printer_({.out = file_}) {}
@@ -222,19 +225,19 @@ class EventPrinterTest : public testing::Test {
   void Plan(int iteration, double second) {
     v1::WatchCampaignResponse message;
     message.mutable_event()->mutable_planned()->set_iteration(iteration);
-    printer_.See(message, absl::FromUnixSeconds(0) + absl::Seconds(second));
+    printer_.See(message, At(second));
   }
   void Finish(int iteration, double second) {
     v1::WatchCampaignResponse message;
     *message.mutable_event()->mutable_finished()->mutable_iteration() = SomeIterations()[iteration];
-    printer_.See(message, absl::FromUnixSeconds(0) + absl::Seconds(second));
+    printer_.See(message, At(second));
   }
   void Progress(const std::string& text, double second) {
     v1::WatchCampaignResponse message;
     message.mutable_progress()->set_text(text);
-    printer_.See(message, absl::FromUnixSeconds(0) + absl::Seconds(second));
+    printer_.See(message, At(second));
   }
-  void Tick(double second) { printer_.Tick(absl::FromUnixSeconds(0) + absl::Seconds(second)); }
+  void Tick(double second) { printer_.Tick(At(second)); }
   std::string Text() {
     std::rewind(file_);
     std::string text;
@@ -274,7 +277,7 @@ TEST_F(EventPrinterTest, SaysWhatHoldsACampaignUp) {
   campaign.set_waiting_for(v1::WAITING_FOR_MAINTENANCE);
   campaign.set_message("maintenance since 10:00: no trial is leased");
   Plan(0, 0);
-  printer_.See(campaign, absl::FromUnixSeconds(1));
+  printer_.See(campaign, At(1));
   Tick(1.1);
   EXPECT_EQ(Text(), "maintenance since 10:00: no trial is leased\n");
   Tick(30);
@@ -289,15 +292,15 @@ TEST_F(EventPrinterTest, SaysThatNobodyTriesItAndWhatToDo) {
   campaign.set_waiting_for(v1::WAITING_FOR_WORKER);
   campaign.set_message("no worker is registered: start pawl-worker");
   Plan(0, 0);
-  ASSERT_TRUE(printer_.wants_campaign(absl::FromUnixSeconds(1)));
-  printer_.See(campaign, absl::FromUnixSeconds(1));
+  ASSERT_TRUE(printer_.wants_campaign(At(1)));
+  printer_.See(campaign, At(1));
   Tick(1.1);
   EXPECT_EQ(Text(), "no worker is registered; to start one: pawl-worker --orchestrator here\n");
   for (int second = 2; second < 20; ++second) Tick(second);
   EXPECT_EQ(Lines(), 1);
   v1::WatchCampaignResponse leased;
   leased.mutable_event()->mutable_leased()->set_device("a GPU");
-  printer_.See(leased, absl::FromUnixSeconds(20));
+  printer_.See(leased, At(20));
   Plan(1, 21);
   Tick(23);
   EXPECT_THAT(Text(), EndsWith("on a GPU\n   1  trying    start\n"));
@@ -317,7 +320,7 @@ TEST_F(EventPrinterTest, IsNeverSilentForHalfAMinute) {
   campaign.set_message("no worker has asked for a trial");
   Tick(1);
   for (int second = 2; second < 92; ++second) {
-    const absl::Time now = absl::FromUnixSeconds(second);
+    const SteadyTime now = At(second);
     if (printer_.wants_campaign(now)) printer_.See(campaign, now);
     printer_.Tick(now);
   }
@@ -347,11 +350,11 @@ class LivePrinterTest : public testing::Test {
 
 TEST_F(LivePrinterTest, TakesTheChangingLinesBackBeforeAVerdictAndAtTheEnd) {
   EventPrinter printer({.out = file_, .width = 40, .live = true});
-  printer.See(campaign_, absl::FromUnixSeconds(1));
+  printer.See(campaign_, At(1));
   EXPECT_EQ(Text(), "attention at : iteration 2 of 50\n");
   v1::WatchCampaignResponse finished;
   *finished.mutable_event()->mutable_finished()->mutable_iteration() = SomeIterations()[1];
-  printer.See(finished, absl::FromUnixSeconds(2));
+  printer.See(finished, At(2));
   EXPECT_THAT(Text(), HasSubstr("iteration 2 of 50\n\x1b[1A\r\x1b[J   #  verdict        time"));
   EXPECT_THAT(Text(), HasSubstr("\n   1  kept"));
   EXPECT_THAT(Text(), EndsWith("attention at : iteration 2 of 50, best\n0.450x over the start\n"));
@@ -364,7 +367,7 @@ TEST_F(LivePrinterTest, ColoursVerdictsWhereItMay) {
   EventPrinter printer({.out = file_, .width = 40, .live = true, .color = true});
   v1::WatchCampaignResponse finished;
   *finished.mutable_event()->mutable_finished()->mutable_iteration() = SomeIterations()[1];
-  printer.See(finished, absl::FromUnixSeconds(2));
+  printer.See(finished, At(2));
   EXPECT_THAT(Text(), StartsWith("\x1b[90m   #  verdict"));
   EXPECT_THAT(Text(), HasSubstr("\n\x1b[32m   1  kept"));
   EXPECT_THAT(Text(), HasSubstr("\x1b[0m\n"));
@@ -373,7 +376,7 @@ TEST_F(LivePrinterTest, ColoursVerdictsWhereItMay) {
 TEST_F(LivePrinterTest, GoesOnBelowWhereALineIsTooLong) {
   EventPrinter printer({.out = file_, .width = 24, .live = true});
   campaign_.mutable_spec()->mutable_goal()->set_speedup(2.5);
-  printer.See(campaign_, absl::FromUnixSeconds(1));
+  printer.See(campaign_, At(1));
   EXPECT_EQ(Text(), "attention at : iteration\n2 of 50, goal 2.500x\n");
   printer.End();
   EXPECT_THAT(Text(), EndsWith("\x1b[2A\r\x1b[J"));
@@ -381,21 +384,21 @@ TEST_F(LivePrinterTest, GoesOnBelowWhereALineIsTooLong) {
 
 TEST_F(LivePrinterTest, ShowsTheCampaignsOwnCountsAndAsksForThemSoonAfterAnEvent) {
   EventPrinter printer({.out = file_, .width = 80, .live = true});
-  printer.See(campaign_, absl::FromUnixSeconds(1));
-  EXPECT_FALSE(printer.wants_campaign(absl::FromUnixSeconds(1) + absl::Milliseconds(300))) << "nothing happened";
+  printer.See(campaign_, At(1));
+  EXPECT_FALSE(printer.wants_campaign(At(1) + absl::Milliseconds(300))) << "nothing happened";
   v1::WatchCampaignResponse lacking;
   lacking.mutable_event()->mutable_finished()->mutable_iteration()->set_verdict(v1::REJECTED);
   lacking.mutable_event()->mutable_finished()->mutable_iteration()->set_untried(true);
-  printer.See(lacking, absl::FromUnixSeconds(1) + absl::Milliseconds(100));
-  EXPECT_TRUE(printer.wants_campaign(absl::FromUnixSeconds(1) + absl::Milliseconds(300)));
+  printer.See(lacking, At(1) + absl::Milliseconds(100));
+  EXPECT_TRUE(printer.wants_campaign(At(1) + absl::Milliseconds(300)));
   campaign_.mutable_counts()->set_tried(3);
   campaign_.mutable_counts()->set_untried(1);
-  printer.See(campaign_, absl::FromUnixSeconds(1) + absl::Milliseconds(300));
+  printer.See(campaign_, At(1) + absl::Milliseconds(300));
   EXPECT_THAT(Text(), EndsWith("attention at : iteration 3 of 50\n"));
   v1::WatchCampaignResponse finished;
   *finished.mutable_event()->mutable_finished()->mutable_iteration() = SomeIterations()[4];
   finished.mutable_event()->mutable_finished()->mutable_iteration()->set_number(7);
-  printer.See(finished, absl::FromUnixSeconds(1) + absl::Milliseconds(301));
+  printer.See(finished, At(1) + absl::Milliseconds(301));
   EXPECT_THAT(Text(), EndsWith("attention at : iteration 3 of 50, best 0.540x over the start\n"))
       << "before the campaign was asked for again";
 }
@@ -434,16 +437,16 @@ TEST_F(LivePrinterTest, FollowsATerminalThatBecomesNarrower) {
   {
     EventPrinter printer(options);
     campaign_.mutable_spec()->mutable_goal()->set_speedup(2.5);
-    printer.See(campaign_, absl::FromUnixSeconds(1));
+    printer.See(campaign_, At(1));
     EXPECT_EQ(read_all(), "\x1b[34mattention at : iteration 2 of 50, goal 2.500x\x1b[0m\r\n");
     resize(30);
-    printer.See(campaign_, absl::FromUnixSeconds(2));
+    printer.See(campaign_, At(2));
     EXPECT_EQ(read_all(),
               "\x1b[2A\r\x1b[J\x1b[34mattention at : iteration 2 of\x1b[0m\r\n\x1b[34m50, goal 2.500x\x1b[0m\r\n")
         << "the terminal has wrapped the line into two";
     v1::WatchCampaignResponse finished;
     *finished.mutable_event()->mutable_finished()->mutable_iteration() = SomeIterations()[1];
-    printer.See(finished, absl::FromUnixSeconds(3));
+    printer.See(finished, At(3));
     EXPECT_THAT(read_all(), HasSubstr("   1  kept       13.41 us    …\x1b"));
   }
   std::fclose(out);
@@ -456,8 +459,8 @@ TEST_F(LivePrinterTest, LetsTheClockGoOnBetweenReports) {
   message.mutable_progress()->set_text("measure");
   message.mutable_progress()->set_seconds(4);
   message.mutable_progress()->set_seconds_left(9);
-  printer.See(message, absl::FromUnixSeconds(10));
-  printer.Tick(absl::FromUnixSeconds(13));
+  printer.See(message, At(10));
+  printer.Tick(At(13));
   EXPECT_THAT(Text(), EndsWith("measure, 7.00 s so far, about 6.00 s left\n"));
 }
 

@@ -133,6 +133,7 @@ TEST_F(HttpApiTest, RefusesWhatIsWrong) {
   ExpectError(Get("/api/campaigns/1/events", {{"after_sequence", "-3"}}), 400, "INVALID_ARGUMENT");
   ExpectError(Get("/api/campaigns/99/events"), 404, "NOT_FOUND");
   ExpectError(Get("/api/blobs/0123"), 404, "NOT_FOUND");
+  ExpectError(Get("/api/blobs/" + std::string(63, 'a') + "\u00e9"), 404, "NOT_FOUND");  // shortened in the middle of it
   ExpectError(Get("/api/"), 404, "NOT_FOUND");
   ExpectError(Get("/api/nothing"), 404, "NOT_FOUND");
   ExpectError(Get("/api/campaigns/1/nothing"), 404, "NOT_FOUND");

@@ -245,6 +245,50 @@ TEST_F(HttpMcpTest, LetsGoOfClientsThatLeaveAPlainReply) {
   EXPECT_EQ(await(200), 200) << "calls of clients that are gone go on";
 }
 
+// A client that is told to try again would propose, or submit, a second time.
+TEST_F(HttpMcpTest, RefusesNoCallThatItHasBegun) {
+  HttpServerOptions options;
+  options.streams = 0;  // pages follow campaigns with all of them
+  Start(options);
+  Campaign();
+  httplib::Client client("127.0.0.1", port());
+  ASSERT_EQ(client.Get("/api/campaigns/1/events")->status, 503);
+  const Json params = {{"name", "propose"},
+                       {"arguments", {{"campaign", "1"}, {"variable", "SPLIT"}, {"value", 2}}},
+                       {"_meta", {{"progressToken", 1}}}};
+  const auto reply = client.Post("/mcp", For("tools/call", "propose"), Body("tools/call", params), "application/json");
+  EXPECT_EQ(reply->status, 200);
+  EXPECT_THAT(reply->body, HasSubstr("campaigns/1/proposals/"));
+}
+
+TEST_F(HttpMcpTest, LeavesThreadsToProbesWhilePagesFollowAndCallsWait) {
+  Start();
+  const std::string name = service_.Submit();  // nobody measures its start
+  const std::string body =
+      Body("tools/call", {{"name", "wait"}, {"arguments", {{"campaign", name}, {"timeoutSeconds", 45}}}});
+  const std::string wait =
+      "POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nMCP-Protocol-Version: "
+      "2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: wait\r\nAccept: application/json, "
+      "text/event-stream\r\nContent-Length: " +
+      std::to_string(body.size()) + "\r\n\r\n" + body;
+  const std::string follow = "GET /api/campaigns/1/events HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n";
+  std::vector<int> connections;
+  for (int i = 0; i < 24 + 16; ++i) {
+    const std::string& request = i < 24 ? follow : wait;
+    connections.push_back(Connect());
+    ASSERT_EQ(send(connections.back(), request.data(), request.size(), MSG_NOSIGNAL),
+              static_cast<ssize_t>(request.size()));
+  }
+  for (int round = 0; round < 10; ++round) {
+    httplib::Client monitor("127.0.0.1", port());
+    monitor.set_read_timeout(static_cast<time_t>(5 * kSlowdown));
+    const auto healthy = monitor.Get("/healthz");
+    ASSERT_TRUE(healthy) << "round " << round;
+    EXPECT_EQ(healthy->status, 200);
+  }
+  for (const int connection : connections) close(connection);
+}
+
 TEST_F(HttpMcpTest, RefusesAFloodAndGoesOn) {
   Start();
   std::atomic<int> answered = 0, refused = 0, other = 0;

@@ -153,6 +153,33 @@ TEST(SourceEditTest, IsNamedByTheTrialThatPawlChoseOfTheSameChange) {
   }
 }
 
+// A reason that can't be read again would keep the orchestrator from starting, and its campaign from being watched.
+TEST(SourceEditTest, IsDroppedForAReasonThatIsRead) {
+  World world;
+  std::string comment;
+  while (comment.size() < 120) comment += "\u2192 \u5171\u4eab\u5185\u5b58";
+  for (const char* blanks : {"", " ", "  "}) {  // wherever in a character a line is shortened
+    const std::string line = absl::StrCat("#define ONE // ", blanks, comment);
+    v1::Bundle bundle = TinyBundle();
+    bundle.mutable_source()->set_text(line + "\n" + bundle.source().text());
+    const std::string campaign = world.Submit(With(v1::CHOOSER_KIND_OUTSIDE), bundle);
+    ScriptedWorker worker(world, "a");
+    ASSERT_TRUE(worker.Complete(worker.MustLease()).ok());
+    for (const char* other : {"TWO", "THREE"}) {
+      const std::string patch = absl::StrCat("@@ -1 +1 @@\n-", line, "\n+#define ", other, "\n");
+      ASSERT_TRUE(ProposePatch(world, campaign, patch).ok());
+    }
+    ASSERT_TRUE(worker.Complete(worker.MustLease(), EverythingHelps).ok());
+    const std::vector<v1::Event> dropped = world.Events(campaign, v1::Event::kDropped);
+    ASSERT_EQ(dropped.size(), 1u);
+    EXPECT_THAT(dropped[0].dropped().reason(), HasSubstr("does not fit"));
+    world.Restart();
+    v1::CancelCampaignRequest cancel;
+    cancel.set_name(campaign);
+    ASSERT_TRUE(world->Cancel(cancel).ok());
+  }
+}
+
 TEST(SourceEditTest, IsTriedAfterAPauseAndARestart) {
   World world;
   const std::string campaign = world.Submit(With(v1::CHOOSER_KIND_OUTSIDE), WithSource());

@@ -149,9 +149,11 @@ TEST_F(WorkerOptionsTest, RefusesWhatItDoesNotKnow) {
   refuses({"--name", "a b"}, "letters, digits");
   refuses({"--ahead", "-1"}, "--ahead");
   refuses({"--replay-speed", "-1"}, "--replay-speed");
+  refuses({"--replay-speed", "nan"}, "nan is no number");
   refuses({"--log-level", "loud"}, "--log-level");
   refuses({"--no-such-flag"}, "--no-such-flag");
   refuses({"--config", "/no/such/file"}, "/no/such/file");
+  refuses({"--config", "/dev/zero"}, "/dev/zero is longer than 1 MB");
   refuses({"--config", File("name = \"a\"\ndevise = \"replay\"\n")},
           "worker.toml:2: unknown key \"devise\"; there are orchestrator, device, recordings");
   refuses({"--config", File("name = \"a\"\n\nahead = = 3\n")}, "worker.toml:3: ");

@@ -1,18 +1,15 @@
-#include "base/finite/finite.h"
+#include "base/messages/finite.h"
 
-#include <algorithm>
 #include <cmath>
-#include <set>
-#include <unordered_map>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/messages/fields_within.h"
 #include "google/protobuf/descriptor.h"
 
 namespace pawl {
 namespace {
 
-using google::protobuf::Descriptor;
 using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 using google::protobuf::Reflection;
@@ -39,49 +36,12 @@ std::vector<const FieldDescriptor*> FieldsOf(const Message& message) {
   return fields;
 }
 
-// Real numbers, and messages with some in them at any depth, by number.
-std::vector<const FieldDescriptor*> FieldsWithReals(const Descriptor& type) {
-  // A type may contain itself: who leads to a real number is found from those who have one, step by step.
-  std::vector<const Descriptor*> types = {&type};
-  for (size_t i = 0; i < types.size(); ++i) {
-    for (int f = 0; f < types[i]->field_count(); ++f) {
-      const Descriptor* inner = types[i]->field(f)->message_type();
-      if (inner != nullptr && std::find(types.begin(), types.end(), inner) == types.end()) types.push_back(inner);
-    }
-  }
-  std::set<const Descriptor*> with_reals;
-  const auto counts = [&](const FieldDescriptor& field) {
-    return IsReal(field) || (field.message_type() != nullptr && with_reals.contains(field.message_type()));
-  };
-  for (size_t before = types.size() + 1; before != with_reals.size();) {
-    before = with_reals.size();
-    for (const Descriptor* each : types) {
-      for (int f = 0; f < each->field_count(); ++f) {
-        if (counts(*each->field(f))) with_reals.insert(each);
-      }
-    }
-  }
-  std::vector<const FieldDescriptor*> fields;
-  for (int f = 0; f < type.field_count(); ++f) {
-    if (counts(*type.field(f))) fields.push_back(type.field(f));
-  }
-  std::sort(fields.begin(), fields.end(), [](const auto* a, const auto* b) { return a->number() < b->number(); });
-  return fields;
-}
-
-// Every call's message is looked at: asking each part for all its fields would take longer than reading it.
-const std::vector<const FieldDescriptor*>& KnownFieldsWithReals(const Descriptor& type) {
-  static thread_local std::unordered_map<const Descriptor*, std::vector<const FieldDescriptor*>> known;
-  const auto [entry, is_new] = known.try_emplace(&type);
-  if (is_new) entry->second = FieldsWithReals(type);
-  return entry->second;
-}
-
 }  // namespace
 
 std::optional<std::string> FirstNonFinite(const Message& message) {
+  static thread_local FieldsWithin with_reals(IsReal);
   const Reflection& reflection = *message.GetReflection();
-  for (const FieldDescriptor* field : KnownFieldsWithReals(*message.GetDescriptor())) {
+  for (const FieldDescriptor* field : with_reals.Of(*message.GetDescriptor())) {
     const bool real = IsReal(*field);
     if (!field->is_repeated()) {
       if (real && !std::isfinite(RealOf(message, *field))) return field->name();

@@ -1,4 +1,4 @@
-#include "base/finite/finite.h"
+#include "base/messages/finite.h"
 
 #include <gtest/gtest.h>
 
