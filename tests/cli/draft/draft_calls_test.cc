@@ -2,14 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <fstream>
-
 #include "absl/strings/str_cat.h"
-#include "cli/draft/draft_process.h"
-#include "cli/draft/read/libclang.h"
-#include "kernels/problem.h"
-#include "kernels/read/bundle_reader.h"
-#include "worker/process/temporary_folder.h"
+#include "tests/cli/draft/drafted_toml.h"
 
 namespace pawl {
 namespace {
@@ -18,25 +12,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-class DraftCallsTest : public testing::Test {
- protected:
-  void SetUp() override {
-    if (const absl::StatusOr<clang::Functions> loaded = clang::Load(); !loaded.ok()) GTEST_SKIP() << loaded.status();
-  }
-
-  // kernel.toml, which the reader of bundles takes; or the error.
-  std::string TomlOf(const std::string& text, const std::string& entry = "", const std::string& name = "k.cu") {
-    std::ofstream(folder_.path() / name) << text;
-    const absl::StatusOr<DraftedBundle> drafted =
-        DraftBundle({.source = folder_.path() / name, .entry = entry, .reference = ""});
-    if (!drafted.ok()) return std::string(drafted.status().message());
-    for (const auto& [path, content] : drafted->files) std::ofstream(folder_.path() / path) << content;
-    for (const Problem& problem : ReadBundle(folder_.path()).problems) ADD_FAILURE() << FormatProblem(problem);
-    return drafted->files.at("kernel.toml");
-  }
-
-  TemporaryFolder folder_{"pawl-draft-calls-"};
-};
+using DraftCallsTest = DraftedTomlTest;
 
 constexpr char kCopy[] =
     "__global__ void k(const float* x, float* y, int nx, int ny) {\n"
