@@ -2,7 +2,8 @@
 //
 // A block owns a tile of TILE_M x TILE_N of c, or several one after another (PERSISTENT=1), and walks along K, TILE_K a
 // step, through tiles of a and b in shared memory. Three paths share the copies: plain FMAs (MMA=0, namespace scalar),
-// mma.sync of single warps (MMA=1, namespace warp) and wgmma of warpgroups (MMA=2, sm_90a, namespace warpgroup).
+// mma.sync of single warps (MMA=1, namespace warp) and wgmma of warpgroups (MMA=2, sm_90a, namespace warpgroup). Copies
+// are made by the warps that compute, or by four of their own (COPIERS=4), which run ahead as far as there are stages.
 #include <cuda_fp16.h>
 
 enum Path { kScalar = 0, kMma = 1, kWgmma = 2 };
@@ -18,14 +19,18 @@ constexpr int kGroupM = GROUP_M;  // tiles down c that are walked before the nex
 constexpr int kStore = STORE;     // halves a thread writes at once
 constexpr int kBlocksPerSm = BLOCKS_PER_SM;    // blocks an SM that the registers must allow
 constexpr bool kPersistent = PERSISTENT != 0;  // as many blocks as run at once: each takes tile after tile
+constexpr int kCopiers = COPIERS;              // warps that do nothing but copy; 0: those that compute do
 
 constexpr int kLanes = 32;
-constexpr int kThreads = kWarps * kLanes;
+constexpr int kThreads = kWarps * kLanes;  // that compute
+constexpr int kCopyThreads = kCopiers > 0 ? kCopiers * kLanes : kThreads;
+constexpr int kFirstCopyThread = kCopiers > 0 ? kThreads : 0;
 constexpr bool kAsync = kStages > 1;
 
 static_assert(kTileM * kTileN <= 4096 * kWarps && kTileM * kTileN <= 49152, "at most 128 sums a thread");
 static_assert(!kAsync || kVector >= 2, "cp.async copies 4, 8 or 16 bytes");
 static_assert(!kPersistent || kAsync, "the copies of a tile begin during the one before");
+static_assert(kCopiers == 0 || (kCopiers == 4 && kAsync && kPath == kWgmma), "a warpgroup gives its registers away");
 
 // Steps whose products may still be computed while those of the next one are issued.
 constexpr int kLag = kPath == kWgmma && kStages >= 3 ? 1 : 0;
@@ -54,6 +59,28 @@ __device__ __forceinline__ void cp_async_commit() { asm volatile("cp.async.commi
 template <int kPending>
 __device__ __forceinline__ void cp_async_wait() {
   asm volatile("cp.async.wait_group %0;" ::"n"(kPending) : "memory");
+}
+
+// Barriers in shared memory, of 8 bytes. Their phases alternate: `parity` is 0 for the first.
+constexpr int kBarrierBytes = 8;
+
+__device__ __forceinline__ void barrier_init(unsigned barrier, int arrivals) {
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
+}
+
+__device__ __forceinline__ void barrier_arrive(unsigned barrier) {
+  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
+}
+
+__device__ __forceinline__ void barrier_wait(unsigned barrier, unsigned parity) {
+  unsigned done;
+  do {
+    asm volatile(
+        "{\n.reg .pred done;\nmbarrier.try_wait.parity.shared::cta.b64 done, [%1], %2;\nselp.u32 %0, 1, 0, done;\n}"
+        : "=r"(done)
+        : "r"(barrier), "r"(parity)
+        : "memory");
+  } while (done == 0);
 }
 
 template <int kHalves>
@@ -118,22 +145,22 @@ __device__ __forceinline__ void copy_through_registers(half* tile, const Matrix&
   using Layout = TileLayout<kRows, kColumns>;
   constexpr int kPerRow = kColumns / kVector;
   constexpr int kVectors = kRows * kPerRow;
-  constexpr int kPerThread = (kVectors + kThreads - 1) / kThreads;
+  constexpr int kPerThread = (kVectors + kCopyThreads - 1) / kCopyThreads;
   constexpr int kMost = kAsync ? 2 : 8;  // beside cp.async this is only for rows on no vector boundary: registers count
   constexpr int kBatch = kPerThread < kMost ? kPerThread : kMost;
-  constexpr bool kWhole = kVectors < kThreads || kVectors % (kBatch * kThreads) == 0;
+  constexpr bool kWhole = kVectors < kCopyThreads || kVectors % (kBatch * kCopyThreads) == 0;
 #pragma unroll 1
-  for (int first = threadIdx.x; first < kVectors; first += kBatch * kThreads) {
+  for (int first = threadIdx.x - kFirstCopyThread; first < kVectors; first += kBatch * kCopyThreads) {
     Pack<kVector> batch[kBatch];
 #pragma unroll
     for (int i = 0; i < kBatch; ++i) {
-      const int index = first + i * kThreads;
+      const int index = first + i * kCopyThreads;
       if (!kWhole && index >= kVectors) break;
       batch[i] = matrix.load(row0 + index / kPerRow, column0 + index % kPerRow * kVector);
     }
 #pragma unroll
     for (int i = 0; i < kBatch; ++i) {
-      const int index = first + i * kThreads;
+      const int index = first + i * kCopyThreads;
       if (!kWhole && index >= kVectors) break;
       *reinterpret_cast<Pack<kVector>*>(tile + Layout::offset(index / kPerRow, index % kPerRow * kVector)) = batch[i];
     }
@@ -145,10 +172,10 @@ template <int kRows, int kColumns>
 __device__ __forceinline__ void start_copy(half* tile, const Matrix& matrix, int row0, int column0) {
   using Layout = TileLayout<kRows, kColumns>;
   constexpr int kPerRow = kColumns / kVector;
-  constexpr int kRowsAtOnce = kThreads / kPerRow;
-  static_assert(kThreads % kPerRow == 0, "a thread stays in its column");
-  const unsigned row = threadIdx.x / kPerRow;
-  const unsigned column = threadIdx.x % kPerRow * kVector;
+  constexpr int kRowsAtOnce = kCopyThreads / kPerRow;
+  static_assert(kCopyThreads % kPerRow == 0, "a thread stays in its column");
+  const unsigned row = (threadIdx.x - kFirstCopyThread) / kPerRow;
+  const unsigned column = (threadIdx.x - kFirstCopyThread) % kPerRow * kVector;
   if (kRowsAtOnce > kRows && row >= kRows) return;
   constexpr bool kWhole = kRowsAtOnce > kRows || kRows % kRowsAtOnce == 0;
   const half* from = matrix.data + static_cast<long long>(row0 + row) * matrix.columns + column0 + column;
@@ -206,9 +233,12 @@ __device__ __forceinline__ Tile find_tile(const Problem& problem, int index) {
 
 // The steps' tiles in shared memory, and their coming and going: by cp.async, or, where the rows of a matrix start on
 // no vector boundary, through registers. Copies run ahead of the products, with PERSISTENT=1 into the block's next tile
-// of c.
+// of c. With COPIERS=4 two barriers a stage say that it is full or that it was read.
 template <bool kByCpAsync>
 struct Pipeline {
+  // Groups of copies that a warp that only copies leaves on their way.
+  static constexpr int kOnTheWay = kStages - 2;
+
   const Problem& problem;
   int tiles;        // of c, of all blocks
   half* first;      // [kStages][a, b]
@@ -225,9 +255,53 @@ struct Pipeline {
         source_tile(blockIdx.x),
         source_step(0),
         step(0) {
-    if constexpr (kAsync) {  // all stages are free
+    if constexpr (kCopiers > 0) {
+      if (threadIdx.x == 0) {
+        for (int i = 0; i < kStages; ++i) {
+          barrier_init(full(i), kCopiers);
+          barrier_init(empty(i), kWarps);
+        }
+      }
+      __syncthreads();
+    } else if constexpr (kAsync) {  // all stages are free
 #pragma unroll 1
       for (int i = 0; i < kStages; ++i) fetch(i);
+    }
+  }
+
+  __device__ __forceinline__ unsigned full(unsigned number) const {
+    return shared_address(first + kStages * kStageHalves) + number % kStages * kBarrierBytes;
+  }
+  __device__ __forceinline__ unsigned empty(unsigned number) const {
+    return full(number) + kStages * kBarrierBytes;
+  }
+
+  // What a warp does that only copies: step after step, each as soon as its stage was read.
+  __device__ __forceinline__ void copy_all() {
+    unsigned number = 0;
+    unsigned complete = 0;  // steps of which the others know
+    const auto tell = [&] {
+      asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+      __syncwarp();
+      if (threadIdx.x % kLanes == 0) barrier_arrive(full(complete));
+      ++complete;
+    };
+    while (source_step < problem.steps()) {
+      if (number >= kStages) barrier_wait(empty(number), (number / kStages - 1) % 2);
+      fetch(number++);
+      if (number > kOnTheWay) {
+        cp_async_wait<kOnTheWay>();
+        tell();
+      }
+    }
+    cp_async_wait<0>();
+    while (complete < number) tell();
+  }
+
+  // This warp has read what the stage of a step held.
+  __device__ __forceinline__ void release(unsigned number) const {
+    if constexpr (kCopiers > 0) {
+      if (threadIdx.x % kLanes == 0) barrier_arrive(empty(number));
     }
   }
 
@@ -277,7 +351,12 @@ struct Pipeline {
     const int steps = problem.steps();
 #pragma unroll 1
     for (int i = 0; i < steps; ++i) {
-      if constexpr (kAsync) {
+      if constexpr (kCopiers > 0) {
+        barrier_wait(full(step), step / kStages % 2);
+        start(a(), b());
+        finish();
+        if (i >= kLag) release(step - kLag);
+      } else if constexpr (kAsync) {
         if (step > kLag) {
           cp_async_wait<kAhead - 1>();
         } else {
@@ -296,6 +375,11 @@ struct Pipeline {
       }
       ++step;
     }
+  }
+
+  // No product of a tile of c is still being computed.
+  __device__ __forceinline__ void finish_tile() const {
+    if constexpr (kLag > 0) release(step - 1);
   }
 };
 
@@ -615,6 +699,7 @@ __device__ __forceinline__ void multiply(const Problem& problem, int index, Pipe
       },
       [] { wait<kLag>(); });
   wait<0>();
+  pipeline.finish_tile();
   const Tile tile = find_tile(problem, index);
 #pragma unroll
   for (int m = 0; m < kRows / 64; ++m) {
@@ -641,19 +726,35 @@ __device__ __forceinline__ void multiply(const Problem& problem, int index, Pipe
   }
 }
 
+// All warps start with as many registers. Those that only copy leave most of theirs to the others.
+constexpr int kStartRegisters = 65536 / kBlocksPerSm / (kThreads + kCopiers * kLanes) / 8 * 8;
+constexpr int kCopierRegisters = kWarps > 8 ? 32 : 40;
+constexpr int kOthersRegisters =
+    (kStartRegisters + (kStartRegisters - kCopierRegisters) * kCopiers / kWarps) / 8 * 8;
+constexpr int kComputeRegisters = kOthersRegisters < 240 ? kOthersRegisters : 240;
+constexpr bool kShiftRegisters = kCopiers > 0 && kStartRegisters < 232;
+
 template <bool kByCpAsync>
 __device__ __forceinline__ void multiply_all(const Problem& problem, int tiles, half* shared) {
   Pipeline<kByCpAsync> pipeline(problem, tiles, shared);
+  if constexpr (kCopiers > 0) {
+    if (threadIdx.x >= kThreads) {
+      if constexpr (kShiftRegisters) asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(kCopierRegisters));
+      pipeline.copy_all();
+      return;
+    }
+    if constexpr (kShiftRegisters) asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(kComputeRegisters));
+  }
   if constexpr (kPersistent) {
 #pragma unroll 1
     for (int index = blockIdx.x; index < tiles; index += gridDim.x) multiply(problem, index, pipeline);
   } else {
     multiply(problem, blockIdx.x, pipeline);
   }
-  if constexpr (kAsync) cp_async_wait<0>();
+  if constexpr (kAsync && kCopiers == 0) cp_async_wait<0>();
 }
 
-extern "C" __global__ void __launch_bounds__(kThreads, kBlocksPerSm)
+extern "C" __global__ void __launch_bounds__(kThreads + kCopiers * kLanes, kBlocksPerSm)
     gemm(const half* __restrict__ a, const half* __restrict__ b, half* __restrict__ c, int B, int M, int N, int K) {
   extern __shared__ __align__(1024) half shared[];
   const Problem problem = {a, b, c, M, N, K};

@@ -143,7 +143,7 @@ bool Unproven(const CampaignState& campaign) {
 // it and each that may follow.
 v1::Budget BudgetUntilLegEnds(const CampaignState& campaign) {
   v1::Budget budget = campaign.summary().spec().budget();
-  const int legs = std::max(1, campaign.summary().spec().goal().portfolio()) - campaign.leg();
+  const int legs = MostLegs(campaign.summary().spec().goal()) - campaign.leg();
   const auto share = [legs](double all, double used) { return used + (all - used) / legs; };
   if (legs < 2) return budget;
   // Where no leg would follow, this one has all of it. A leg whose best is the start or that of a leg before measures

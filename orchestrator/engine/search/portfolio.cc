@@ -77,7 +77,7 @@ std::set<std::string> SizesOfLeg(const CampaignState& campaign, const v1::Leg& l
 }
 
 // How far behind what it is held to a size is: the baseline, or the fastest variant that was measured there.
-using Behind = double (*)(const Covered&);
+using Behind = double (*)(const Covered&);  // log
 double BehindBaseline(const Covered& at) { return -at.over_baseline; }
 double BehindMeasured(const Covered& at) { return at.measured - at.speed; }
 
@@ -98,6 +98,15 @@ std::vector<Covered> Left(const CampaignState& campaign, const std::vector<Cover
     if (left.size() == before) break;
   }
   return {};
+}
+
+// Those that no leg but the first was over; none while there is no other leg.
+std::vector<Covered> WithoutOwnLeg(const CampaignState& campaign, std::vector<Covered> all) {
+  const auto& legs = campaign.summary().legs();
+  std::set<std::string> own;
+  for (int leg = 1; leg < legs.size(); ++leg) own.merge(SizesOfLeg(campaign, legs[leg]));
+  std::erase_if(all, [&](const Covered& at) { return own.empty() || own.contains(at.size); });
+  return all;
 }
 
 double ProductOf(const v1::Size& size) {
@@ -421,13 +430,25 @@ std::string NoteOf(const std::vector<std::string>& losing, const std::string& li
 
 }  // namespace
 
+int MostLegs(const v1::Goal& goal) { return goal.portfolio() > 1 ? 1 + goal.portfolio() : 1; }
+
 std::optional<v1::Leg> NextLeg(const CampaignState& campaign) {
   const v1::Campaign& summary = campaign.summary();
-  if (summary.legs_size() >= summary.spec().goal().portfolio()) return std::nullopt;
+  if (summary.legs_size() >= MostLegs(summary.spec().goal())) return std::nullopt;
   const std::vector<Covered> all = CoveredBy(campaign);
-  std::vector<Covered> left = Left(campaign, all, BehindBaseline, 0);
-  const bool baseline = !left.empty();
-  if (!baseline) left = Left(campaign, all, BehindMeasured, kWorthwhile);
+  std::string why = "no leg was over these sizes alone";
+  Behind behind = nullptr;
+  std::vector<Covered> left = WithoutOwnLeg(campaign, all);
+  if (left.empty()) {
+    left = Left(campaign, all, BehindBaseline, 0);
+    why = "slower than the baseline";
+    behind = BehindBaseline;
+  }
+  if (left.empty()) {
+    left = Left(campaign, all, BehindMeasured, kWorthwhile);
+    why = "slower than another variant";
+    behind = BehindMeasured;
+  }
   if (left.empty()) return std::nullopt;
   v1::Leg leg;
   v1::Goal& goal = *leg.mutable_goal();
@@ -441,12 +462,11 @@ std::optional<v1::Leg> NextLeg(const CampaignState& campaign) {
     if (at.weight > most) goal.set_size(at.size);
     most = std::max(most, at.weight);
     if (left.size() > 1) (*goal.mutable_sizes())[at.size] = at.weight / sum;
-    texts.push_back(
-        absl::StrFormat("%s (%.2fx)", at.size, std::exp(baseline ? at.over_baseline : -BehindMeasured(at))));
+    texts.push_back(at.size);
+    if (behind != nullptr) absl::StrAppendFormat(&texts.back(), " (%.2fx)", std::exp(-behind(at)));
   }
   if (left.size() == 1) goal.clear_worst();
-  leg.set_why(
-      absl::StrCat("slower than ", baseline ? "the baseline" : "another variant", " at ", absl::StrJoin(texts, ", ")));
+  leg.set_why(absl::StrCat(why, behind != nullptr ? " at " : ": ", absl::StrJoin(texts, ", ")));
   return leg;
 }
 

@@ -9,9 +9,13 @@
 
 namespace pawl {
 
-// The next leg of a campaign for a portfolio, after the present one has ended: over those of the goal's sizes at which
-// the legs before left the baseline ahead; where none is, or there is no baseline, at which a variant was measured that
-// is faster than theirs. Nothing: no size is left to gain at, or the portfolio is full.
+// The legs that a campaign has at most: one over all sizes, and one for each variant of its portfolio.
+int MostLegs(const v1::Goal& goal);
+
+// The next leg of a campaign for a portfolio, after the present one has ended. The second is over those of the goal's
+// sizes at which the first left the baseline ahead; where none is, or there is no baseline, at which a variant was
+// measured that is faster. The third is over the other sizes, further ones as the second. Nothing: no size is left to
+// gain at, or there were as many legs as there may be.
 std::optional<v1::Leg> NextLeg(const CampaignState& campaign);
 
 // Sizes between neighbours of the goal, in the dimensions of [hidden]: no variant was chosen for being fast there, so a

@@ -148,9 +148,11 @@ TEST_F(Portfolios, HaveAVariantForEachSizeThatAnotherLosesAt) {
   ASSERT_TRUE(summary().has_portfolio()) << summary().ShortDebugString();
   EXPECT_EQ(TileAt("small"), 16);
   EXPECT_EQ(TileAt("large"), 64);
-  ASSERT_EQ(summary().legs_size(), 2);
+  ASSERT_EQ(summary().legs_size(), 3);
   EXPECT_EQ(summary().legs(1).goal().size(), "small");
   EXPECT_THAT(summary().legs(1).why(), HasSubstr("slower than another variant at small (0.71x)"));
+  EXPECT_EQ(summary().legs(2).goal().size(), "large");
+  EXPECT_THAT(summary().legs(2).why(), HasSubstr("no leg was over these sizes alone: large"));
   const double gain = 0.3 * 0.5 * std::log(2) + 0.7 * 0.5 * std::log(2);
   EXPECT_NEAR(std::log(summary().portfolio().speedup_over_start()), gain, 0.01);
 }
@@ -194,6 +196,24 @@ TEST_F(Portfolios, SearchAgainWhereTheBaselineIsFaster) {
   }
 }
 
+// What is good for large sizes costs the mean over all sizes more than it gains.
+TEST_F(Portfolios, SearchAgainAtTheOtherSizesWhereSomeHadALegOfTheirOwn) {
+  const auto time = [](const Values& variant, const Values& size) {
+    const double tile = std::log2(variant.at("TILE") / 32.0), split = std::log2(variant.at("SPLIT"));
+    return size.at("N") * 0.01 * std::exp(size.at("N") <= 500 ? 0.3 * tile + 0.6 * split : 0.1 * tile - 0.2 * split);
+  };
+  Run(BundleFor({{"small", 0.3}, {"large", 0.7}}, 2), time, {{"small", 0.5}, {"large", 1000}});
+  ASSERT_EQ(summary().legs_size(), 3) << summary().message();
+  EXPECT_EQ(summary().legs(1).goal().size(), "small");
+  EXPECT_EQ(summary().legs(2).goal().size(), "large");
+  EXPECT_EQ(Iteration(summary().legs(0).total().iteration()).variant().at("SPLIT"), 1);
+  ASSERT_TRUE(summary().has_portfolio()) << summary().ShortDebugString();
+  for (const v1::Portfolio::Pick& pick : summary().portfolio().picks()) {
+    if (pick.hidden()) continue;
+    EXPECT_EQ(Iteration(pick.iteration()).variant().at("SPLIT") > 1, pick.size() != "small") << pick.size();
+  }
+}
+
 TEST_F(Portfolios, GoOnWhereTheGoalIsReachedOverAllSizesAndNotAtOne) {
   v1::Bundle bundle = BundleFor({{"small", 0.2}, {"large", 0.8}}, 2);
   bundle.mutable_goal()->set_speedup(1.2);
@@ -202,7 +222,7 @@ TEST_F(Portfolios, GoOnWhereTheGoalIsReachedOverAllSizesAndNotAtOne) {
     return size.at("N") * 0.01 * std::exp(size.at("N") <= 500 ? -0.2 * unroll : -0.3 * tile + 0.4 * unroll);
   };
   Run(bundle, time, {{"small", 0.8}, {"large", 600}});
-  ASSERT_EQ(summary().legs_size(), 2);
+  ASSERT_GE(summary().legs_size(), 2);
   int tried = 0;
   for (const v1::Iteration& iteration : script_->state().iterations()) tried += iteration.leg() == 1;
   EXPECT_GT(tried, 0) << "what the first leg measured beside the baseline is not this one's";
@@ -234,7 +254,7 @@ TEST_F(Portfolios, ClaimTheStartsSpeedWhereNothingIsFaster) {
     baselines[size.name()] = size.values().at("N") * 0.01 * (size.name() == "small" ? 0.5 : 2);
   }
   Run(bundle, ByDistanceFromTheStart, baselines);
-  EXPECT_EQ(summary().legs_size(), 2) << "the baseline is faster at small";
+  EXPECT_EQ(summary().legs(1).goal().size(), "small") << "the baseline is faster there";
   EXPECT_FALSE(summary().has_portfolio()) << summary().portfolio().ShortDebugString();
   EXPECT_THAT(summary().message(), HasSubstr("over all sizes 1.00x the baseline's speed"));
 }
@@ -293,8 +313,8 @@ TEST_F(Portfolios, AreTheOneVariantOfALaterLegWhereThatServesAllSizesBest) {
            (1 + 0.1 * variant.at("SPLIT"));
   };
   Run(BundleFor({{"small", 0.5}, {"large", 0.5}}, 2), time, {{"small", 1e-3}, {"large", 1e-2}}, 10);
-  ASSERT_EQ(summary().legs_size(), 2) << summary().message();
-  const int later = summary().legs(1).total().iteration();
+  ASSERT_GE(summary().legs_size(), 2) << summary().message();
+  const int later = summary().legs().rbegin()->total().iteration();
   ASSERT_NE(later, summary().legs(0).total().iteration()) << "the second leg found nothing better";
   ASSERT_TRUE(summary().has_portfolio()) << summary().ShortDebugString();
   ASSERT_EQ(summary().portfolio().members_size(), 1);
@@ -316,7 +336,7 @@ TEST_F(Portfolios, JudgeALegOverItsOwnSizes) {
   Run(BundleFor({{"small", 0.3}, {"large", 0.7}}, 2), ByTile);
   bool kept = false;
   for (const v1::Iteration& iteration : script_->state().iterations()) {
-    if (iteration.leg() == 0) continue;
+    if (iteration.leg() != 1) continue;
     ASSERT_EQ(iteration.sizes_size(), 1) << iteration.number();
     EXPECT_EQ(iteration.sizes(0).size(), "small");
     if (iteration.verdict() != v1::KEPT) continue;
