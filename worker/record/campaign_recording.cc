@@ -123,8 +123,11 @@ std::string ReasonAgainst(const v1::Iteration& iteration, const v1::GpuInfo& gpu
   if (iteration.gpu().name() != gpu.name()) return "of another device";
   if (!iteration.has_parent()) return "";
   if (PairsAt(iteration, size).empty()) return "without times";
-  // Perhaps since it failed a check when it was looked at again: its iteration does not say.
-  if (iteration.verdict() == v1::REVERTED && iteration.comparison() == v1::FASTER) return "taken back";
+  // Perhaps since it failed a check when it was looked at again: its iteration does not say. A step of an expedition
+  // that is faster than its parent was kept only if it was then faster than the best.
+  const bool kept_once =
+      iteration.expedition() ? iteration.over_best().result() == v1::FASTER : iteration.comparison() == v1::FASTER;
+  if (iteration.verdict() == v1::REVERTED && kept_once) return "taken back";
   return "";
 }
 

@@ -49,9 +49,14 @@ std::vector<Covered> CoveredBy(const CampaignState& campaign) {
   std::vector<Covered> all;
   for (const SizeWeight& size : GoalSizes(campaign.bundle(), summary.spec().goal())) {
     Covered& at = all.emplace_back(Covered{size.size, size.weight});
+    std::optional<double> measured_beside;
     for (const v1::Leg& leg : summary.legs()) {
       const v1::SizeTime* time = HasWinner(campaign, leg) ? TimeAt(leg.total(), size.size) : nullptr;
-      if (time != nullptr) at.speed = std::max(at.speed, std::log(time->start_us() / time->best_us()));
+      if (time == nullptr) continue;
+      at.speed = std::max(at.speed, std::log(time->start_us() / time->best_us()));
+      if (!(time->baseline_us() > 0)) continue;
+      const double over_baseline = std::log(time->baseline_us() / time->best_us());
+      measured_beside = std::max(measured_beside.value_or(over_baseline), over_baseline);
     }
     for (const v1::Iteration& iteration : campaign.iterations()) {
       if (iteration.verdict() == v1::REJECTED || iteration.untried()) continue;
@@ -59,7 +64,7 @@ std::vector<Covered> CoveredBy(const CampaignState& campaign) {
     }
     if (!(summary.baseline_us() > 0)) continue;
     const std::optional<double> start = LogBaselineOverStart({{size.size, 1}}, *campaign.Find(0), campaign.baselines());
-    if (start) at.over_baseline = *start + at.speed;
+    if (start) at.over_baseline = measured_beside.value_or(*start + at.speed);
   }
   return all;
 }
@@ -142,6 +147,7 @@ struct SizePoint {
   double weight = 0;           // in the objective
   std::vector<double> speeds;  // log(start's time / its time), by member
   std::vector<double> times, starts;
+  std::vector<double> baselines;  // beside each member where that was measured; 0: there is none
   double Fastest() const { return *std::max_element(speeds.begin(), speeds.end()); }
 };
 
@@ -378,7 +384,7 @@ std::vector<SizePoint> PointsOf(const CampaignState& campaign, const Members& me
       point.starts.push_back(time->start_us());
       point.times.push_back(total == nullptr ? time->start_us() : time->best_us());
       point.speeds.push_back(std::log(point.starts.back() / point.times.back()));
-      if (time->baseline_us() > 0) point.pick.set_baseline_us(time->baseline_us());
+      point.baselines.push_back(time->baseline_us());
     }
     if (point.speeds.size() == members.totals.size()) points.push_back(std::move(point));
   }
@@ -528,6 +534,7 @@ std::optional<v1::Portfolio> PortfolioOf(const CampaignState& campaign) {
     pick.set_iteration(members.iterations[member]);
     pick.set_start_us(point.starts[member]);
     pick.set_time_us(point.times[member]);
+    if (point.baselines[member] > 0) pick.set_baseline_us(point.baselines[member]);
     pick.set_coverage(CoverageOf(point, member));
     between += pick.hidden();
   }

@@ -380,6 +380,17 @@ void SetPairedTimes(const CampaignState& campaign, const v1::TrialResult& result
   }
 }
 
+// At the goal's size the baseline's time is that of the ratio that was measured interleaved; a worker does the same
+// where there are several sizes.
+void SetInterleavedBaseline(const CampaignState& campaign, v1::TotalGain* total) {
+  const v1::Comparison& beside = total->beside_baseline().interval();
+  if (campaign.goal_sizes().size() > 1 || beside.pairs() < 2) return;
+  for (v1::SizeTime& size : *total->mutable_sizes()) {
+    const bool timed = size.size() == campaign.goal().size() && size.best_us() > 0;
+    if (timed) size.set_baseline_us(size.best_us() * std::exp(beside.mean_log_ratio()));
+  }
+}
+
 // Of the first process's pairs, weighted as the iteration was over its sizes.
 double MeanLogRatio(const v1::Iteration& recorded, const v1::TrialResult& result) {
   std::vector<SizeWeight> sizes;
@@ -593,6 +604,7 @@ v1::TotalGain JudgeTotal(const CampaignState& campaign, const v1::TrialPlanned& 
     beside.clear_interval();  // a worker's or a recording's
     const std::vector<double> ratios(beside.log_ratios().begin(), beside.log_ratios().end());
     if (!ratios.empty()) *beside.mutable_interval() = MeanInterval(ratios);
+    SetInterleavedBaseline(campaign, &total);
   }
   if (failed || total.interval().result() == v1::SLOWER) {
     for (const int number : BuiltOn(campaign, planned.iteration())) {

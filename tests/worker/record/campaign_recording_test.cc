@@ -210,6 +210,27 @@ TEST_F(CampaignRecordingTest, LeavesOutWhatNoReplayCanStandFor) {
   EXPECT_THAT(left_out["rejected"], testing::Contains("iteration 99"));
 }
 
+// A step that is faster than its parent is reverted because its parent is not the best variant: its times are right.
+TEST_F(CampaignRecordingTest, HoldsTheStepsOfExpeditions) {
+  MeasuredCampaign measured = measured_;
+  v1::Iteration& step = measured.iterations[1];
+  ASSERT_EQ(measured.iterations[2].parent(), step.number());
+  ASSERT_EQ(step.comparison(), v1::FASTER);
+  step.set_verdict(v1::REVERTED);
+  const auto recorded = [&measured](LeftOut* left_out) {
+    return RecordingOf(measured, measured.bundle, left_out).value_or(Recording()).variants.size();
+  };
+  LeftOut left_out, taken_back, taken_back_as_end;
+  EXPECT_LT(recorded(&taken_back), Recorded().variants.size());
+  EXPECT_THAT(taken_back["taken back"], ElementsAre("iteration 1"));
+  step.set_expedition(true);
+  EXPECT_EQ(recorded(&left_out), Recorded().variants.size());
+  EXPECT_THAT(left_out["taken back"], IsEmpty());
+  step.mutable_over_best()->set_result(v1::FASTER);
+  EXPECT_LT(recorded(&taken_back_as_end), Recorded().variants.size());
+  EXPECT_THAT(taken_back_as_end["taken back"], ElementsAre("iteration 1")) << "it was kept as an expedition's end";
+}
+
 TEST_F(CampaignRecordingTest, ExtendsTheRecordingThatIsThere) {
   const Recording fresh = Recorded();
   ASSERT_GT(fresh.variants.size(), 4u);
