@@ -55,7 +55,16 @@ std::string OverBaselineText(const v1::Campaign& campaign) {
 google::protobuf::RepeatedPtrField<v1::SizeTime> MeasuredSizes(const v1::Campaign& campaign) {
   const v1::TotalGain& total = campaign.total_gain();
   if (!campaign.has_best() || total.iteration() != campaign.best() || total.has_failure()) return {};
-  return total.sizes();
+  google::protobuf::RepeatedPtrField<v1::SizeTime> sizes = total.sizes();
+  // The ratio that was measured interleaved, as in the summary.
+  for (v1::SizeTime& size : sizes) {
+    const bool interleaved = campaign.spec().goal().sizes_size() < 2 && size.size() == campaign.spec().goal().size() &&
+                             total.beside_baseline().interval().pairs() > 1;
+    if (interleaved) {
+      size.set_baseline_us(size.best_us() * std::exp(total.beside_baseline().interval().mean_log_ratio()));
+    }
+  }
+  return sizes;
 }
 
 std::string LossesText(const google::protobuf::RepeatedPtrField<v1::SizeTime>& sizes) {

@@ -97,6 +97,13 @@ TEST(LossesTextTest, GoesByTheVariantThatIsTheBestNow) {
   EXPECT_TRUE(MeasuredSizes(campaign).empty());
 }
 
+TEST(LossesTextTest, TakesTheRatioThatWasMeasuredInterleaved) {
+  v1::Campaign campaign = MeasuredAtThreeSizes();
+  campaign.mutable_total_gain()->mutable_beside_baseline()->mutable_interval()->set_pairs(24);
+  campaign.mutable_total_gain()->mutable_beside_baseline()->mutable_interval()->set_mean_log_ratio(0);
+  EXPECT_EQ(MeasuredSizes(campaign)[1].baseline_us(), 5);
+}
+
 TEST(RuleTextTest, NamesEachVariantAndWhereItIsPicked) {
   v1::Portfolio portfolio;
   v1::Portfolio::Member& first = *portfolio.add_members();

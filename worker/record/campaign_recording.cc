@@ -75,11 +75,18 @@ absl::StatusOr<v1::RecordingHeader> HeaderOf(const MeasuredCampaign& measured, c
   return header;
 }
 
+// The size of an iteration's profile and of its times that do not name theirs: the goal's, or that of its leg's goal.
+const std::string& MainSize(const v1::Campaign& campaign, const v1::Iteration& iteration) {
+  const bool of_leg = iteration.leg() < campaign.legs_size();
+  return (of_leg ? campaign.legs(iteration.leg()).goal() : campaign.spec().goal()).size();
+}
+
 // Of the first process, at one size. A goal of one size does not name it.
-google::protobuf::RepeatedPtrField<v1::PairSample> PairsAt(const v1::Iteration& iteration, const std::string& size) {
+google::protobuf::RepeatedPtrField<v1::PairSample> PairsAt(const v1::Iteration& iteration, const std::string& size,
+                                                           const std::string& main_size) {
   google::protobuf::RepeatedPtrField<v1::PairSample> pairs;
   for (const v1::PairSample& pair : iteration.pairs()) {
-    if (!pair.size().empty() && pair.size() != size) continue;
+    if ((pair.size().empty() ? main_size : pair.size()) != size) continue;
     *pairs.Add() = pair;
     pairs.rbegin()->clear_size();
   }
@@ -87,10 +94,11 @@ google::protobuf::RepeatedPtrField<v1::PairSample> PairsAt(const v1::Iteration& 
 }
 
 v1::RecordedVariant RecordOf(const v1::Iteration& iteration, const v1::Bundle& bundle, const std::string& size,
-                             bool main, double start_cold_us) {
+                             const std::string& main_size, double start_cold_us) {
+  const bool main = size == main_size;
   v1::RecordedVariant record;
   *record.mutable_variant() = VariantOf(iteration);
-  *record.mutable_pairs() = PairsAt(iteration, size);
+  *record.mutable_pairs() = PairsAt(iteration, size, main_size);
   if (main) {
     record.set_warm_us(iteration.warm_us());
     record.set_cold_us(iteration.cold_us());
@@ -115,14 +123,16 @@ v1::RecordedVariant RecordOf(const v1::Iteration& iteration, const v1::Bundle& b
 }
 
 // Why an iteration can't be recorded; empty: it can.
-std::string ReasonAgainst(const v1::Iteration& iteration, const v1::GpuInfo& gpu, const std::string& size) {
+std::string ReasonAgainst(const v1::Iteration& iteration, const v1::GpuInfo& gpu, const std::string& size,
+                          const std::string& main_size) {
   // A start that was proposed has no source but the bundle's.
   const bool edited = iteration.has_parent() && iteration.change().has_source();
   if (!iteration.patched_source_hash().empty() || edited) return "with a source edit";
   if (iteration.verdict() == v1::REJECTED || iteration.has_failure()) return "rejected";
   if (iteration.gpu().name() != gpu.name()) return "of another device";
   if (!iteration.has_parent()) return "";
-  if (PairsAt(iteration, size).empty()) return "without times";
+  if (PairsAt(iteration, size, main_size).empty()) return "without times";
+  if (iteration.parent_slowed()) return "beside a parent that it slowed down";
   // Perhaps since it failed a check when it was looked at again: its iteration does not say. A step of an expedition
   // that is faster than its parent was kept only if it was then faster than the best.
   const bool kept_once =
@@ -152,12 +162,13 @@ absl::StatusOr<Recording> RecordingOf(const MeasuredCampaign& measured, const v1
   if (!header.ok()) return header.status();
   Recording recording;
   recording.header = *std::move(header);
-  const double start_cold_us = measured.iterations[0].cold_us();
+  const double start_cold_us = size == goal.size() ? measured.iterations[0].cold_us() : 0;
   const std::string start = VariantText(recording.header.start());
   std::map<int, v1::Variant> recorded;  // by the iteration's number
   std::set<std::string> texts;
   for (const v1::Iteration& iteration : measured.iterations) {
-    std::string against = ReasonAgainst(iteration, recording.header.gpu(), size);
+    const std::string& main_size = MainSize(measured.campaign, iteration);
+    std::string against = ReasonAgainst(iteration, recording.header.gpu(), size, main_size);
     const auto parent = iteration.has_parent() ? recorded.find(iteration.parent()) : recorded.end();
     if (against.empty() && iteration.has_parent() && parent == recorded.end()) {
       against = "measured beside one that is left out";
@@ -169,7 +180,7 @@ absl::StatusOr<Recording> RecordingOf(const MeasuredCampaign& measured, const v1
     const v1::Variant variant = VariantOf(iteration);
     recorded[iteration.number()] = variant;
     if (!texts.insert(VariantText(variant)).second) continue;  // from another parent before: one way leads to each
-    v1::RecordedVariant record = RecordOf(iteration, bundle, size, size == goal.size(), start_cold_us);
+    v1::RecordedVariant record = RecordOf(iteration, bundle, size, main_size, start_cold_us);
     if (parent != recorded.end() && VariantText(parent->second) != start) *record.mutable_beside() = parent->second;
     // A comparison with the start over several sizes says nothing of one.
     if (goal.sizes_size() < 2) AddTotal(measured.totals, iteration.number(), &record);

@@ -49,14 +49,9 @@ std::vector<Covered> CoveredBy(const CampaignState& campaign) {
   std::vector<Covered> all;
   for (const SizeWeight& size : GoalSizes(campaign.bundle(), summary.spec().goal())) {
     Covered& at = all.emplace_back(Covered{size.size, size.weight});
-    std::optional<double> measured_beside;
     for (const v1::Leg& leg : summary.legs()) {
       const v1::SizeTime* time = HasWinner(campaign, leg) ? TimeAt(leg.total(), size.size) : nullptr;
-      if (time == nullptr) continue;
-      at.speed = std::max(at.speed, std::log(time->start_us() / time->best_us()));
-      if (!(time->baseline_us() > 0)) continue;
-      const double over_baseline = std::log(time->baseline_us() / time->best_us());
-      measured_beside = std::max(measured_beside.value_or(over_baseline), over_baseline);
+      if (time != nullptr) at.speed = std::max(at.speed, std::log(time->start_us() / time->best_us()));
     }
     for (const v1::Iteration& iteration : campaign.iterations()) {
       if (iteration.verdict() == v1::REJECTED || iteration.untried()) continue;
@@ -64,7 +59,7 @@ std::vector<Covered> CoveredBy(const CampaignState& campaign) {
     }
     if (!(summary.baseline_us() > 0)) continue;
     const std::optional<double> start = LogBaselineOverStart({{size.size, 1}}, *campaign.Find(0), campaign.baselines());
-    if (start) at.over_baseline = measured_beside.value_or(*start + at.speed);
+    if (start) at.over_baseline = *start + at.speed;
   }
   return all;
 }
@@ -147,7 +142,7 @@ struct SizePoint {
   double weight = 0;           // in the objective
   std::vector<double> speeds;  // log(start's time / its time), by member
   std::vector<double> times, starts;
-  std::vector<double> baselines;  // beside each member where that was measured; 0: there is none
+  std::vector<double> baselines;  // by member: see BaselineUs
   double Fastest() const { return *std::max_element(speeds.begin(), speeds.end()); }
 };
 
@@ -345,7 +340,7 @@ std::vector<Leaf> FindRuleOfAtMost(size_t most, const std::vector<SizePoint>& po
 // The best of each leg, each once, in the order of the legs; and the start, which nothing may lose to.
 struct Members {
   std::vector<int> iterations;
-  std::vector<const v1::TotalGain*> totals;  // null: the start
+  std::vector<const v1::Leg*> legs;  // null: the start
 };
 
 Members MembersOf(const CampaignState& campaign) {
@@ -355,18 +350,39 @@ Members MembersOf(const CampaignState& campaign) {
     const bool known = std::count(members.iterations.begin(), members.iterations.end(), winner) > 0;
     if (!HasWinner(campaign, leg) || known) continue;
     members.iterations.push_back(winner);
-    members.totals.push_back(&leg.total());
+    members.legs.push_back(&leg);
   }
   members.iterations.push_back(0);
-  members.totals.push_back(nullptr);
+  members.legs.push_back(nullptr);
   return members;
+}
+
+// The baseline's time at a size, for what a leg found; 0: unknown. That of the ratio that was measured interleaved with
+// it, if the leg was over that size; otherwise of the last leg that was, and at last that of iteration 0.
+double BaselineUs(const CampaignState& campaign, const v1::Leg* of, const v1::SizeTime& time) {
+  const auto over = [&](const v1::Leg& leg) {
+    const v1::TotalGain& total = leg.total();
+    return SizesOfLeg(campaign, leg).contains(time.size()) && total.beside_baseline().interval().pairs() > 1;
+  };
+  if (of == nullptr || !over(*of)) {
+    const auto& legs = campaign.summary().legs();
+    const auto last = std::find_if(legs.rbegin(), legs.rend(), over);
+    if (last == legs.rend()) return time.baseline_us();
+    of = &*last;
+  }
+  const v1::SizeTime* there = TimeAt(of->total(), time.size());
+  if (there == nullptr) return time.baseline_us();
+  // Of several sizes, the worker did this at each.
+  const bool one_size = SizesOfLeg(campaign, *of).size() == 1;
+  const double log_ratio = of->total().beside_baseline().interval().mean_log_ratio();
+  return one_size ? there->best_us() * std::exp(log_ratio) : there->baseline_us();
 }
 
 // Every size at which all members were timed beside the start.
 std::vector<SizePoint> PointsOf(const CampaignState& campaign, const Members& members) {
   std::vector<SizePoint> points;
   const std::vector<SizeWeight> weights = GoalSizes(campaign.bundle(), campaign.summary().spec().goal());
-  for (const v1::SizeTime& first : members.totals.front()->sizes()) {
+  for (const v1::SizeTime& first : members.legs.front()->total().sizes()) {
     SizePoint point;
     point.pick.set_size(first.size());
     point.pick.set_hidden(!first.values().empty());
@@ -378,15 +394,15 @@ std::vector<SizePoint> PointsOf(const CampaignState& campaign, const Members& me
     for (const SizeWeight& weight : weights) {
       if (weight.size == first.size()) point.weight = weight.weight;
     }
-    for (const v1::TotalGain* total : members.totals) {
-      const v1::SizeTime* time = TimeAt(total == nullptr ? *members.totals.front() : *total, first.size());
+    for (const v1::Leg* leg : members.legs) {
+      const v1::SizeTime* time = TimeAt((leg == nullptr ? members.legs.front() : leg)->total(), first.size());
       if (time == nullptr) break;
       point.starts.push_back(time->start_us());
-      point.times.push_back(total == nullptr ? time->start_us() : time->best_us());
+      point.times.push_back(leg == nullptr ? time->start_us() : time->best_us());
       point.speeds.push_back(std::log(point.starts.back() / point.times.back()));
-      point.baselines.push_back(time->baseline_us());
+      point.baselines.push_back(BaselineUs(campaign, leg, *time));
     }
-    if (point.speeds.size() == members.totals.size()) points.push_back(std::move(point));
+    if (point.speeds.size() == members.legs.size()) points.push_back(std::move(point));
   }
   return points;
 }

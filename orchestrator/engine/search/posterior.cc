@@ -303,7 +303,8 @@ Posterior::Posterior(std::shared_ptr<const std::vector<KnownCause>> causes, std:
   mean_ = data.mean + scale_ * kernel.mean;
   causes_of_ = data.causes;
   weights_ = std::move(kernel.weights);
-  inverse_variances_ = kernel.covariance.diagonal().cwiseInverse();
+  inverse_sds_ = kernel.covariance.diagonal().cwiseSqrt().cwiseInverse();
+  weights_of_causes_ = causes_of_.transpose() * weights_;
   cholesky_ = kernel.factor.matrixL();
 }
 
@@ -356,6 +357,23 @@ VectorXd Posterior::Similarities(const Point& point, const Places& others) const
   return products;
 }
 
+namespace {
+
+// The largest (factors[i] * table[at[i]] + rests[i])^2. Two maxima, so that one need not wait for the other.
+double LargestSquare(Eigen::Index n, const double* factors, const double* table, const uint16_t* at,
+                     const double* rests) {
+  double even = 0, odd = 0;
+  for (Eigen::Index i = 0; i + 1 < n; i += 2) {
+    even = std::max(even, std::abs(factors[i] * table[at[i]] + rests[i]));
+    odd = std::max(odd, std::abs(factors[i + 1] * table[at[i + 1]] + rests[i + 1]));
+  }
+  if (n % 2 == 1) even = std::max(even, std::abs(factors[n - 1] * table[at[n - 1]] + rests[n - 1]));
+  const double most = std::max(even, odd);
+  return most * most;
+}
+
+}  // namespace
+
 Posterior::Neighbourhood::Neighbourhood(const Posterior& posterior, const Point& centre) {
   const auto variables = static_cast<Eigen::Index>(centre.size());
   const Eigen::Index n = posterior.places_.rows();
@@ -377,30 +395,43 @@ Posterior::Neighbourhood::Neighbourhood(const Posterior& posterior, const Point&
   }
   VectorXd rest = posterior.separate_ * correlations.rowwise().sum();
   const size_t causes = posterior.causes_->size();
-  VectorXd at_centre = VectorXd::Zero(static_cast<Eigen::Index>(causes)), at_place = at_centre;
+  VectorXd at_centre = VectorXd::Zero(static_cast<Eigen::Index>(causes));
   if (causes > 0) {
     at_centre = CausesOf(*posterior.causes_, std::vector<Point>{centre}, posterior.scale_).row(0);
     rest.noalias() += posterior.causes_of_ * at_centre;
   }
-  const double own = posterior.joint_ + posterior.separate_ * static_cast<double>(variables) + posterior.nugget_;
+  const double own_at_centre = posterior.joint_ + posterior.separate_ * static_cast<double>(variables) +
+                               posterior.nugget_ + at_centre.squaredNorm();
   const double causes_mean = posterior.CausesMean(centre);
-  VectorXd covariances(n);
+  // Covariances with the observations are linear in the correlations at the changed variable: what depends on nothing
+  // else is summed once for all of its places.
+  VectorXd scaled(n), others(n), with_causes(n), weight_of_place;
   for (Eigen::Index v = 0; v < variables; ++v) {
     const auto variable = static_cast<size_t>(v);
     const uint16_t* const at = posterior.places_.col(v).data();
-    const VectorXd scaled = factors.col(v).array() + posterior.separate_;
-    const VectorXd others = rest - posterior.separate_ * correlations.col(v);
     const MatrixXd& table = posterior.correlations_[variable];
+    scaled = factors.col(v).array() + posterior.separate_;
+    others = rest - posterior.separate_ * correlations.col(v);
+    weight_of_place.setZero(table.rows());
+    for (Eigen::Index o = 0; o < n; ++o) weight_of_place[at[o]] += scaled[o] * posterior.weights_[o];
+    const double weight_of_others = others.dot(posterior.weights_);
+    scaled.array() *= posterior.inverse_sds_.array();
+    others.array() *= posterior.inverse_sds_.array();
+    std::vector<size_t> serving;  // causes that a change of this variable serves
+    for (size_t c = 0; c < causes; ++c) {
+      const PlaceTable& serves = (*posterior.causes_)[c].serves;
+      const bool known = variable < serves.size();  // the source that an edit made: no cause is about it
+      if (known && !serves[variable].empty()) serving.push_back(c);
+    }
     std::vector<Normal>& bounds = bounds_.emplace_back();
     bounds.reserve(static_cast<size_t>(table.rows()));
     for (Eigen::Index place = 0; place < table.rows(); ++place) {
       const double* const of_place = table.col(place).data();
-      for (Eigen::Index o = 0; o < n; ++o) covariances[o] = scaled[o] * of_place[at[o]] + others[o];
-      double variance = own, mean = causes_mean;
-      at_place = at_centre;
-      for (size_t c = 0; c < causes; ++c) {
+      double variance = own_at_centre, mean = causes_mean;
+      double weight = weight_of_place.dot(table.col(place)) + weight_of_others;
+      const double* rests = others.data();
+      for (const size_t c : serving) {
         const KnownCause& cause = (*posterior.causes_)[c];
-        if (variable >= cause.serves.size()) continue;  // the source that an edit made: no cause is about it
         const std::vector<double>& serves = cause.serves[variable];
         const auto entry = [&](size_t of) { return of < serves.size() ? serves[of] : 0; };
         const double more = entry(static_cast<size_t>(place)) - entry(centre[variable]);
@@ -408,12 +439,14 @@ Posterior::Neighbourhood::Neighbourhood(const Posterior& posterior, const Point&
         const auto column = static_cast<Eigen::Index>(c);
         const double step = cause.sd * more / posterior.scale_;
         mean += cause.worth * more;
-        at_place[column] += step;
-        covariances.noalias() += step * posterior.causes_of_.col(column);
+        variance += step * (2 * at_centre[column] + step);
+        weight += step * posterior.weights_of_causes_[column];
+        if (rests == others.data()) with_causes = others;
+        rests = with_causes.data();
+        with_causes.array() += step * posterior.causes_of_.col(column).array() * posterior.inverse_sds_.array();
       }
-      variance += at_place.squaredNorm();
-      const double explained = (covariances.array().square() * posterior.inverse_variances_.array()).maxCoeff();
-      bounds.push_back({.mean = posterior.mean_ + posterior.scale_ * covariances.dot(posterior.weights_) + mean,
+      const double explained = LargestSquare(n, scaled.data(), of_place, at, rests);
+      bounds.push_back({.mean = posterior.mean_ + posterior.scale_ * weight + mean,
                         .sd = posterior.scale_ * std::sqrt(std::max(variance - explained, posterior.nugget_))});
     }
   }

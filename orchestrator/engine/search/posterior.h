@@ -12,7 +12,7 @@
 
 namespace pawl {
 
-// A sum over variables: what each place of a variable adds, by variable and in it by place.
+// A sum over variables: what each place of a variable adds, by variable and in it by place; no places: nothing.
 using PlaceTable = std::vector<std::vector<double>>;
 double SumAt(const PlaceTable& table, const Point& point);
 
@@ -107,7 +107,8 @@ class Posterior {
   Eigen::MatrixXd causes_of_;    // by observation and cause, in units of the scale
   Eigen::MatrixXd cholesky_;
   Eigen::VectorXd weights_;
-  Eigen::VectorXd inverse_variances_;  // of the single observations, noise included
+  Eigen::VectorXd weights_of_causes_;  // by cause
+  Eigen::VectorXd inverse_sds_;        // of the single observations, noise included
 };
 
 // Of what exceeds `best`, where losses count as 0.

@@ -33,6 +33,10 @@ double ShareClosed(const v1::Finding& finding, const v1::Effect& effect, const v
   return std::max(0.0, 1 - std::abs(step - asked) / std::max(step, asked));
 }
 
+bool IsZero(const std::vector<double>& places) {
+  return std::all_of(places.begin(), places.end(), [](double place) { return place == 0; });
+}
+
 // A finding says what to add. Going the other way may serve another finding, so it counts as nothing and not as a loss:
 // what it costs is measured.
 PlaceTable TableOf(const v1::Finding& finding, const v1::Effect& effect, const v1::Bundle& bundle, const Point& best) {
@@ -47,16 +51,13 @@ PlaceTable TableOf(const v1::Finding& finding, const v1::Effect& effect, const v
       if (!Gives(variable, before, after, effect)) continue;
       places[to] = finding.severity() * ShareClosed(finding, effect, variable, from, to);
     }
+    if (IsZero(places)) places.clear();  // sums are asked for a thousand times in a choice
   }
   return table;
 }
 
 // No variable has the effect.
-bool IsEmpty(const PlaceTable& table) {
-  return std::all_of(table.begin(), table.end(), [](const std::vector<double>& places) {
-    return std::all_of(places.begin(), places.end(), [](double place) { return place == 0; });
-  });
-}
+bool IsEmpty(const PlaceTable& table) { return std::all_of(table.begin(), table.end(), IsZero); }
 
 }  // namespace
 
@@ -96,7 +97,8 @@ void RulePrior::AddLaunches(const v1::Bundle& bundle, const Point& best, double 
   PlaceTable table = TableOf(any, fewer, bundle, best);
   const PlaceTable against = TableOf(any, more, bundle, best);
   for (size_t v = 0; v < table.size(); ++v) {
-    for (size_t place = 0; place < table[v].size(); ++place) table[v][place] -= against[v][place];
+    table[v].resize(std::max(table[v].size(), against[v].size()));
+    for (size_t place = 0; place < against[v].size(); ++place) table[v][place] -= against[v][place];
   }
   if (IsEmpty(table)) return;
   causes->push_back({.serves = std::move(table), .worth = worth, .sd = worth});

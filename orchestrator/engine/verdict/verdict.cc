@@ -301,6 +301,7 @@ void CheckParent(const CampaignState& campaign, const v1::TrialPlanned& planned,
     if (little.empty()) return;
     iteration->set_verdict(v1::REVERTED);
     iteration->set_reason(absl::StrCat(iteration->reason(), "; but ", little));
+    iteration->set_parent_slowed(true);
     return;
   }
   FailGate(iteration, gate, 0, *wrong);
@@ -377,17 +378,6 @@ void SetPairedTimes(const CampaignState& campaign, const v1::TrialResult& result
     if (size.size() != campaign.goal().size()) continue;
     size.set_best_us(best_us);
     size.set_start_us(best_us * total->speedup_over_start());
-  }
-}
-
-// At the goal's size the baseline's time is that of the ratio that was measured interleaved; a worker does the same
-// where there are several sizes.
-void SetInterleavedBaseline(const CampaignState& campaign, v1::TotalGain* total) {
-  const v1::Comparison& beside = total->beside_baseline().interval();
-  if (campaign.goal_sizes().size() > 1 || beside.pairs() < 2) return;
-  for (v1::SizeTime& size : *total->mutable_sizes()) {
-    const bool timed = size.size() == campaign.goal().size() && size.best_us() > 0;
-    if (timed) size.set_baseline_us(size.best_us() * std::exp(beside.mean_log_ratio()));
   }
 }
 
@@ -604,7 +594,6 @@ v1::TotalGain JudgeTotal(const CampaignState& campaign, const v1::TrialPlanned& 
     beside.clear_interval();  // a worker's or a recording's
     const std::vector<double> ratios(beside.log_ratios().begin(), beside.log_ratios().end());
     if (!ratios.empty()) *beside.mutable_interval() = MeanInterval(ratios);
-    SetInterleavedBaseline(campaign, &total);
   }
   if (failed || total.interval().result() == v1::SLOWER) {
     for (const int number : BuiltOn(campaign, planned.iteration())) {

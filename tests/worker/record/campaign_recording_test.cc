@@ -226,9 +226,29 @@ TEST_F(CampaignRecordingTest, HoldsTheStepsOfExpeditions) {
   step.set_expedition(true);
   EXPECT_EQ(recorded(&left_out), Recorded().variants.size());
   EXPECT_THAT(left_out["taken back"], IsEmpty());
+  step.set_parent_slowed(true);
+  LeftOut slowed;
+  EXPECT_LT(recorded(&slowed), Recorded().variants.size());
+  EXPECT_THAT(slowed["beside a parent that it slowed down"], ElementsAre("iteration 1"));
+  step.set_parent_slowed(false);
   step.mutable_over_best()->set_result(v1::FASTER);
   EXPECT_LT(recorded(&taken_back_as_end), Recorded().variants.size());
   EXPECT_THAT(taken_back_as_end["taken back"], ElementsAre("iteration 1")) << "it was kept as an expedition's end";
+}
+
+// Pairs of a leg of one size do not name it.
+TEST_F(CampaignRecordingTest, HoldsNoTimesOfALegAtAnotherSize) {
+  MeasuredCampaign measured = measured_;
+  *measured.campaign.add_legs()->mutable_goal() = measured.campaign.spec().goal();
+  measured.campaign.add_legs()->mutable_goal()->set_size("another");
+  LeftOut all, left_out;
+  const absl::StatusOr<Recording> whole = RecordingOf(measured, measured.bundle, &all);
+  EXPECT_EQ(whole->variants.size(), Recorded().variants.size());
+  v1::Iteration& last = measured.iterations.back();
+  last.set_leg(1);
+  const absl::StatusOr<Recording> recording = RecordingOf(measured, measured.bundle, &left_out);
+  EXPECT_LT(recording->variants.size(), whole->variants.size());
+  EXPECT_THAT(left_out["without times"], ElementsAre(absl::StrCat("iteration ", last.number())));
 }
 
 TEST_F(CampaignRecordingTest, ExtendsTheRecordingThatIsThere) {

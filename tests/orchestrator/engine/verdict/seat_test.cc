@@ -303,6 +303,7 @@ TEST(Witness, DoesNotCountWhatTheParentWasSlowedDownByAsAGain) {
   EXPECT_EQ(child.comparison(), v1::FASTER) << child.reason();
   EXPECT_EQ(child.verdict(), v1::REVERTED) << child.reason();
   EXPECT_THAT(child.reason(), HasSubstr("beside it the parent took 1.0 % longer than before"));
+  EXPECT_TRUE(child.parent_slowed());
   EXPECT_THAT(child.reason(), HasSubstr("without that the gain would be +0.9 % (it must exceed 1 %)"));
   EXPECT_EQ(campaign.Try(1, 90, 86, Witnessed(0.01, 100)).iteration().verdict(), v1::KEPT) << "4.6 % are left";
 }
