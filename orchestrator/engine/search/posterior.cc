@@ -61,11 +61,16 @@ const Point& PointIn(const Observation& observation) { return observation.point;
 // By point and cause: what the cause adds, in its standard deviations.
 template <typename At>
 MatrixXd CausesOf(const std::vector<KnownCause>& causes, const std::vector<At>& points, double scale) {
-  MatrixXd of(points.size(), causes.size());
+  MatrixXd of = MatrixXd::Zero(points.size(), causes.size());
   for (size_t c = 0; c < causes.size(); ++c) {
-    for (size_t p = 0; p < points.size(); ++p) {
-      of(p, c) = causes[c].sd * SumAt(causes[c].serves, PointIn(points[p])) / scale;
+    for (size_t v = 0; v < causes[c].serves.size(); ++v) {
+      const std::vector<double>& places = causes[c].serves[v];
+      for (size_t p = 0; p < points.size() && !places.empty(); ++p) {
+        const uint16_t place = PointIn(points[p])[v];
+        if (place < places.size()) of(p, c) += places[place];
+      }
     }
+    of.col(c) *= causes[c].sd / scale;
   }
   return of;
 }
@@ -308,7 +313,7 @@ Posterior::Posterior(std::shared_ptr<const std::vector<KnownCause>> causes, std:
   cholesky_ = kernel.factor.matrixL();
 }
 
-MatrixXd Posterior::CovarianceOf(const std::vector<Point>& points) const {
+MatrixXd Posterior::CovarianceOf(const std::vector<Point>& points, const MatrixXd& causes) const {
   const Eigen::Index n = places_.rows();
   MatrixXd covariance(n, points.size());
   VectorXd products(n), sums(n);
@@ -326,14 +331,14 @@ MatrixXd Posterior::CovarianceOf(const std::vector<Point>& points) const {
     }
     covariance.col(p) = products + separate_ * sums;
   }
-  if (!causes_->empty()) covariance.noalias() += causes_of_ * CausesOf(*causes_, points, scale_).transpose();
+  if (!causes_->empty()) covariance.noalias() += causes_of_ * causes.transpose();
   return covariance;
 }
 
 std::vector<Posterior::Normal> Posterior::Predict(const std::vector<Point>& points) const {
-  const MatrixXd covariance = CovarianceOf(points);
-  const VectorXd means = covariance.transpose() * weights_;
   const MatrixXd causes = CausesOf(*causes_, points, scale_);
+  const MatrixXd covariance = CovarianceOf(points, causes);
+  const VectorXd means = covariance.transpose() * weights_;
   const MatrixXd explained = cholesky_.triangularView<Eigen::Lower>().solve(covariance);
   const double own = joint_ + separate_ * static_cast<double>(correlations_.size()) + nugget_;
   std::vector<Normal> normals;
@@ -406,6 +411,11 @@ Posterior::Neighbourhood::Neighbourhood(const Posterior& posterior, const Point&
   // Covariances with the observations are linear in the correlations at the changed variable: what depends on nothing
   // else is summed once for all of its places.
   VectorXd scaled(n), others(n), with_causes(n), weight_of_place;
+  std::vector<size_t> serving;  // causes that a change of the variable serves
+  size_t places = 0;
+  for (const MatrixXd& table : posterior.correlations_) places += static_cast<size_t>(table.rows());
+  bounds_.reserve(places);
+  first_.reserve(centre.size());
   for (Eigen::Index v = 0; v < variables; ++v) {
     const auto variable = static_cast<size_t>(v);
     const uint16_t* const at = posterior.places_.col(v).data();
@@ -417,14 +427,13 @@ Posterior::Neighbourhood::Neighbourhood(const Posterior& posterior, const Point&
     const double weight_of_others = others.dot(posterior.weights_);
     scaled.array() *= posterior.inverse_sds_.array();
     others.array() *= posterior.inverse_sds_.array();
-    std::vector<size_t> serving;  // causes that a change of this variable serves
+    serving.clear();
     for (size_t c = 0; c < causes; ++c) {
       const PlaceTable& serves = (*posterior.causes_)[c].serves;
       const bool known = variable < serves.size();  // the source that an edit made: no cause is about it
       if (known && !serves[variable].empty()) serving.push_back(c);
     }
-    std::vector<Normal>& bounds = bounds_.emplace_back();
-    bounds.reserve(static_cast<size_t>(table.rows()));
+    first_.push_back(bounds_.size());
     for (Eigen::Index place = 0; place < table.rows(); ++place) {
       const double* const of_place = table.col(place).data();
       double variance = own_at_centre, mean = causes_mean;
@@ -446,8 +455,8 @@ Posterior::Neighbourhood::Neighbourhood(const Posterior& posterior, const Point&
         with_causes.array() += step * posterior.causes_of_.col(column).array() * posterior.inverse_sds_.array();
       }
       const double explained = LargestSquare(n, scaled.data(), of_place, at, rests);
-      bounds.push_back({.mean = posterior.mean_ + posterior.scale_ * weight + mean,
-                        .sd = posterior.scale_ * std::sqrt(std::max(variance - explained, posterior.nugget_))});
+      bounds_.push_back({.mean = posterior.mean_ + posterior.scale_ * weight + mean,
+                         .sd = posterior.scale_ * std::sqrt(std::max(variance - explained, posterior.nugget_))});
     }
   }
 }

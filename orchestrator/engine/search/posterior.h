@@ -83,10 +83,11 @@ class Posterior {
   class Neighbourhood {
    public:
     Neighbourhood(const Posterior& posterior, const Point& centre);
-    const Normal& Bound(size_t variable, uint16_t place) const { return bounds_[variable][place]; }
+    const Normal& Bound(size_t variable, uint16_t place) const { return bounds_[first_[variable] + place]; }
 
    private:
-    std::vector<std::vector<Normal>> bounds_;
+    std::vector<Normal> bounds_;  // by variable, and in it by place
+    std::vector<size_t> first_;   // of each variable
   };
 
   // Of log speed as it would be measured without noise.
@@ -97,7 +98,8 @@ class Posterior {
   Eigen::VectorXd Similarities(const Point& point, const Places& others) const;
 
  private:
-  Eigen::MatrixXd CovarianceOf(const std::vector<Point>& points) const;
+  // `causes`: of the points, as CausesOf gives them.
+  Eigen::MatrixXd CovarianceOf(const std::vector<Point>& points, const Eigen::MatrixXd& causes) const;
 
   Places places_;  // of the observations
   std::shared_ptr<const std::vector<KnownCause>> causes_;
