@@ -201,7 +201,9 @@ TEST_F(Portfolios, SearchAgainWhereTheBaselineIsFaster) {
     EXPECT_DOUBLE_EQ(pick.coverage(), 1) << pick.size();
     EXPECT_GE(pick.start_us(), pick.time_us()) << pick.size() << " loses to the start";
     // Beside the variant that is picked, not beside that of the first leg.
-    if (pick.size() == "small") EXPECT_NEAR(pick.baseline_us(), 0.8, 0.001);
+    if (pick.size() == "small") {
+      EXPECT_NEAR(pick.baseline_us(), 0.8, 0.001);
+    }
   }
 }
 
