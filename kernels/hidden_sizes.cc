@@ -114,6 +114,8 @@ constexpr Kind kMixed[] = {Kind::kPowerOfTwo, Kind::kPrime, Kind::kTwiceOdd, Kin
 constexpr Kind kMoreTogether[] = {Kind::kEqual, Kind::kNextToLowest, Kind::kNextToHighest};
 constexpr Kind kMoreMixed[] = {Kind::kFourTimesOdd,    Kind::kEightTimesOdd, Kind::kPowerOfTwo, Kind::kBesideATile,
                                Kind::kMultipleOfATile, Kind::kAny,           Kind::kAny};
+// Of a dimension that is small where others are large: the lowest as often as not.
+constexpr Kind kFew[] = {Kind::kLowest, Kind::kLowest, Kind::kPrime, Kind::kBesideATile};
 static_assert(std::size(kTogether) + std::size(kMixed) == kHiddenSizes);
 static_assert(std::size(kMoreTogether) + std::size(kMoreMixed) == kMoreHiddenSizes);
 
@@ -207,14 +209,19 @@ const v1::Size& Smallest(const v1::Bundle& bundle) {
                            [](const v1::Size& a, const v1::Size& b) { return Volume(a) < Volume(b); });
 }
 
-std::vector<v1::Size> DrawSizes(const v1::Bundle& bundle, uint64_t seed, bool more) {
-  if (bundle.hidden().empty() || bundle.sizes().empty()) return {};
+std::vector<int64_t> TilesOf(const v1::Bundle& bundle) {
   std::vector<int64_t> tiles = {8, 16, 32, 64, 128};
   for (const v1::Variable& variable : bundle.variables()) {
     for (int32_t value : variable.values()) {
       if (value >= 4 && value <= 4096) tiles.push_back(value);
     }
   }
+  return tiles;
+}
+
+std::vector<v1::Size> DrawSizes(const v1::Bundle& bundle, uint64_t seed, bool more) {
+  if (bundle.hidden().empty() || bundle.sizes().empty()) return {};
+  const std::vector<int64_t> tiles = TilesOf(bundle);
   Random random(seed);
   std::map<std::string, Dimension> dimensions;
   for (const auto& [name, range] : bundle.hidden()) {
@@ -284,6 +291,21 @@ std::optional<v1::Size> BelowSize(const v1::Bundle& bundle, const v1::Size& size
   return below;
 }
 
+bool IsAbove(const v1::Size& size, const std::string& dimension, const v1::HiddenRange& range) {
+  const auto value = size.values().find(dimension);
+  return value != size.values().end() && value->second > range.high();
+}
+
+// The hidden values that are less than the size's; nothing where there are none.
+std::optional<HiddenValues> HiddenBelow(const v1::Size& size, const std::string& dimension,
+                                        const v1::HiddenRange& range) {
+  HiddenValues values = HiddenValuesOf(range);
+  const auto value = size.values().find(dimension);
+  if (value == size.values().end() || value->second <= values.low) return std::nullopt;
+  values.high = std::min(values.high, (value->second - 1) / values.step * values.step);
+  return values;
+}
+
 }  // namespace
 
 std::vector<v1::Size> HiddenSpread(const v1::Bundle& bundle, size_t most) {
@@ -337,6 +359,49 @@ std::optional<v1::Size> SizeBetween(const v1::Bundle& bundle, const v1::Size& si
     const int64_t steps = std::min(static_cast<int64_t>(drawn) / step, (value - 1) / step);
     return std::max(steps, above / step + 1) * step;
   });
+}
+
+std::vector<v1::Size> MixedSizes(const v1::Bundle& bundle, const std::vector<v1::Size>& timed, uint64_t seed) {
+  constexpr size_t kMost = 4;
+  Random random(seed);
+  const auto below = [&random](size_t end) {
+    return static_cast<size_t>(random.Between(0, static_cast<int64_t>(end) - 1));
+  };
+  const std::vector<int64_t> tiles = TilesOf(bundle);
+  const std::map<std::string, v1::HiddenRange> ranges(bundle.hidden().begin(), bundle.hidden().end());
+  std::vector<std::string> order;
+  for (const auto& [dimension, range] : ranges) order.insert(order.begin() + below(order.size() + 1), dimension);
+  std::vector<v1::Size> mixed;
+  for (size_t turn = 0; turn < std::min(order.size(), kMost); ++turn) {
+    // Of more dimensions than sizes, every fourth has its turn.
+    const auto has_turn = [&](size_t i) { return i % kMost == turn; };
+    std::vector<std::pair<const v1::Size*, std::string>> choices;  // and a dimension that stays large
+    for (const v1::Size& size : timed) {
+      if (!HiddenBelow(size, order[turn], ranges.at(order[turn]))) continue;
+      for (size_t i = 0; i < order.size(); ++i) {
+        if (!has_turn(i) && IsAbove(size, order[i], ranges.at(order[i]))) choices.emplace_back(&size, order[i]);
+      }
+    }
+    if (choices.empty()) continue;
+    const auto& [of, large] = choices[below(choices.size())];
+    v1::Size size = *of;
+    if (random.Between(0, 1) == 0) size = SizeBeside(bundle, *of, below(1 << 30)).value_or(*of);
+    for (size_t i = 0; i < order.size(); ++i) {
+      if (order[i] == large || (!has_turn(i) && random.Between(0, 1) == 0)) continue;
+      const std::optional<HiddenValues> values = HiddenBelow(*of, order[i], ranges.at(order[i]));
+      if (!values) continue;
+      const Kind kind = kFew[below(std::size(kFew))];
+      (*size.mutable_values())[order[i]] = static_cast<int32_t>(Draw(kind, {*values, {}, 0}, tiles, random));
+    }
+    std::string name = absl::StrCat("beside ", of->name());
+    for (const auto& [dimension, range] : ranges) {
+      const auto value = size.values().find(dimension);
+      if (value != size.values().end()) absl::StrAppend(&name, " ", dimension, "=", value->second);
+    }
+    size.set_name(name);
+    mixed.push_back(std::move(size));
+  }
+  return mixed;
 }
 
 }  // namespace pawl

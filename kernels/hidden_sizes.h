@@ -38,4 +38,9 @@ std::optional<v1::Size> SizeBeside(const v1::Bundle& bundle, const v1::Size& siz
 // those that are timed may lie most of what a kernel is used at.
 std::optional<v1::Size> SizeBetween(const v1::Bundle& bundle, const v1::Size& size, uint64_t seed);
 
+// Some [hidden] dimensions with a hidden value and others above their range, as in one of the timed sizes or beside it:
+// a kernel may be right where all are small and where all are large only. At most four, in which each dimension is
+// small once where another can be large meanwhile. None has a larger value than its timed size.
+std::vector<v1::Size> MixedSizes(const v1::Bundle& bundle, const std::vector<v1::Size>& timed, uint64_t seed);
+
 }  // namespace pawl

@@ -151,6 +151,11 @@ std::optional<std::vector<v1::PairSample>> Study::Time(const std::string& name, 
     printf("%s: %s\n", name.c_str(), why.c_str());
     return std::nullopt;
   }
+  printf(
+      "%s: by the host's clock %+.2f us a replay beside its parent (standard error %.2f), %+.2f beside Pawl's own "
+      "kernel\n",
+      name.c_str(), timing->times.unseen_over_parent_us(), timing->times.unseen_error_us(),
+      timing->times.unseen_over_own_us());
   return std::vector<v1::PairSample>(timing->times.pairs().begin(), timing->times.pairs().end());
 }
 

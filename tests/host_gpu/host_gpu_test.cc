@@ -11,6 +11,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "kernels/hidden_sizes.h"
 #include "kernels/read/bundle_reader.h"
 #include "kernels/space.h"
 #include "tests/gpu/shared_device.h"
@@ -20,6 +21,7 @@
 #include "worker/process/subprocess.h"
 #include "worker/trial/side_by_side.h"
 #include "worker/trial/timer.h"
+#include "worker/validate/blind_reference.h"
 #include "worker/validate/validator.h"
 
 namespace pawl {
@@ -43,7 +45,7 @@ N = 1500
 N = [1, 200]
 [[variable]]
 name = "CHANGE"
-values = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]
+values = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14]
 start = 0
 [reference]
 source = "reference.cu"
@@ -126,6 +128,9 @@ extern "C" __global__ void step(const float* x, float* y, int* between, int n) {
   if (last) ++calls;
 #elif CHANGE == 12
   if (last && n < 1000 && (unsigned long long)x % 512 != 0) y[n - 1] = 0;
+#elif CHANGE == 13 || CHANGE == 14
+  const bool begins = (unsigned long long)x % 4096 == 256;  // where the host GPU's allocations do
+  if (last && begins == (CHANGE == 14)) *reinterpret_cast<volatile int*>(8) = 1;
 #endif
 }
 )cuda";
@@ -244,6 +249,35 @@ TEST(HostGpu, PlacesTensorsOfAnyAlignAtOddMultiplesOfIt) {
   EXPECT_EQ(careless.failure().check(), v1::CHECK_TOLERANCE) << careless.failure().message();
 }
 
+// The kernel is right where all dimensions are small and where all are large, and begins before its tensors where rows
+// are long and few.
+TEST(HostGpu, RejectsWhatIsWrongWhereOneDimensionIsSmallAndAnotherLarge) {
+  PAWL_NEEDS_GPU();
+  CudaDevice& device = SharedDevice()->cuda();
+  v1::Bundle bundle =
+      ReadBundle(std::filesystem::path(getenv("PAWL_SOURCE_DIR")) / "tests" / "cheats" / "sizes_few_rows").bundle;
+  v1::Size& main = *bundle.mutable_sizes(1);
+  (*main.mutable_values())["ROWS"] = 100;
+  (*main.mutable_values())["COLS"] = 200;
+  v1::Variant cheat = StartVariant(bundle);
+  (*cheat.mutable_values())["CHEAT"] = 1;
+  const auto validate = [&](const v1::Variant& variant, const std::vector<v1::Size>& sizes) -> v1::Failure {
+    const absl::StatusOr<BuiltVariant> built = BuildVariant(device.builder(), bundle, variant, sizes, device.gpu());
+    EXPECT_TRUE(built.ok() && !built->failure) << built.status();
+    const absl::StatusOr<Validation> validation = Validate(device, bundle, *built, {});
+    EXPECT_TRUE(validation.ok()) << validation.status();
+    return validation.ok() ? validation->failure.value_or(v1::Failure()) : v1::Failure();
+  };
+  const std::vector<v1::Size> mixed = MixedSizes(bundle, {main}, 1);
+  ASSERT_EQ(mixed.size(), 2u);
+  std::vector<v1::Size> others = HiddenSizes(bundle, 1);
+  for (const auto draw : {SizeBeside, SizeBetween}) others.push_back(*draw(bundle, main, 1));
+  others.push_back(main);
+  EXPECT_EQ(validate(cheat, others).message(), "");
+  EXPECT_EQ(validate(StartVariant(bundle), mixed).message(), "");
+  EXPECT_NE(validate(cheat, mixed).message(), "");
+}
+
 // Pawl's own kernels among them.
 TEST(HostGpu, TakesTensorsOfAnyTypeAtTheAlignOfAnElement) {
   PAWL_NEEDS_GPU();
@@ -358,6 +392,36 @@ TEST(HostGpu, CallsTheItemsOfAJobWithTensorsAtOddMultiplesOfTheirAlign) {
   EXPECT_THAT(careful.out, HasSubstr("2\n"));
   EXPECT_FALSE(careless.ok());
   EXPECT_THAT(careless.err, HasSubstr("MISALIGNED"));
+}
+
+// Addresses would tell a kernel that compute-sanitizer watches it.
+TEST(HostGpu, MovesTheTensorsOfAJobWithinTheirAllocationsEveryOtherCall) {
+  PAWL_NEEDS_GPU();
+  CudaDevice& device = SharedDevice()->cuda();
+  const auto run = [&](const std::string& align, int change) {
+    const v1::Bundle bundle = Folder()
+                                  .Write("kernel.toml", absl::StrReplaceAll(kToml, {{"align = 4\n", align}}))
+                                  .Write("kernel.cu", kKernel)
+                                  .Write("reference.cu", kReference)
+                                  .Read();
+    const absl::StatusOr<BuiltVariant> built =
+        BuildVariant(device.builder(), bundle, Change(bundle, change), {bundle.sizes(1)}, device.gpu());
+    EXPECT_TRUE(built.ok() && !built->failure);
+    const absl::StatusOr<JobFile> job = JobFile::Write(device, {&built->sizes[0]}, 16, {}, /*shift=*/true);
+    EXPECT_TRUE(job.ok()) << job.status();
+    ProcessOptions calls;
+    calls.argv = {device.runner_program(), "--job", job->path()};
+    const absl::StatusOr<ProcessResult> result = RunProcess(calls);
+    EXPECT_TRUE(result.ok()) << result.status();
+    return *result;
+  };
+  for (const char* align : {"", "align = 4\n", "align = 512\n"}) {
+    const ProcessResult honest = run(align, 8);
+    EXPECT_TRUE(honest.ok()) << align << honest.err;
+    EXPECT_FALSE(run(align, 13).ok()) << align << "each call finds it at the beginning";
+  }
+  EXPECT_FALSE(run("", 14).ok()) << "no call finds it at the beginning";
+  EXPECT_FALSE(run("align = 4\n", 14).ok());
 }
 
 // The setup launch makes twice the weights and one more.
@@ -611,6 +675,131 @@ TEST(HostGpu, RejectsWhatATypicalSampleOfIntegersHasCountInTooFewBits) {
   }
 }
 
+constexpr char kLargestToml[] = R"toml(
+name = "case"
+source = "kernel.cu"
+[goal]
+size = "main"
+speedup = 1.1
+[[size]]
+name = "tiny"
+ROWS = 9
+COLS = 31
+[[size]]
+name = "main"
+ROWS = 96
+COLS = 128
+[hidden]
+ROWS = [1, 40]
+COLS = [1, 90]
+[[variable]]
+name = "CHANGE"
+values = [0, 1, 2, 3, 4, 5]
+start = 0
+[reference]
+source = "reference.cu"
+[tolerance]
+absolute = 1e-5
+relative = 1e-6
+[[tensor]]
+name = "x"
+type = "f32"
+shape = ["ROWS", "COLS"]
+range = [-4, 4]
+[[tensor]]
+name = "best"
+type = "u64"
+shape = ["ROWS"]
+role = "scratch"
+[[tensor]]
+name = "at"
+type = "i64"
+shape = ["ROWS"]
+role = "output"
+[[tensor]]
+name = "largest"
+type = "f32"
+shape = ["ROWS"]
+role = "output"
+[[launch]]
+entry = "step"
+grid = ["ceil_div(ROWS, 32)"]
+block = [32]
+arguments = ["x", "best", "at", "largest", "ROWS", "COLS"]
+[[reference.launch]]
+entry = "expected"
+grid = ["ceil_div(ROWS, 32)"]
+block = [32]
+arguments = ["x", "at", "largest", "ROWS", "COLS"]
+)toml";
+
+// The largest element of each row, and where it is. The changes 2 to 5 are right where outputs and scratch held small
+// numbers before: 2 writes half of an index, 3 does not clear the maximum, 4 and 5 add 0 times what is there.
+v1::Bundle Largest() {
+  return Folder()
+      .Write("kernel.toml", kLargestToml)
+      .Write("kernel.cu", R"cuda(
+typedef unsigned long long u64;
+
+__device__ u64 KeyOf(float x, int i) {
+  const unsigned bits = __float_as_uint(x);
+  return u64(bits >> 31 ? ~bits : bits | 1u << 31) << 32 | ~unsigned(i);
+}
+
+extern "C" __global__ void step(const float* x, u64* best, long long* at, float* largest, int rows, int cols) {
+  const int row = blockIdx.x * blockDim.x + threadIdx.x;
+  if (row >= rows) return;
+  x += row * cols;
+  if (CHANGE < 3) best[row] = 0;
+  if (CHANGE == 4 || CHANGE == 5) {
+    u64 own = 0;
+    for (int i = 0; i < cols; ++i) own = max(own, KeyOf(x[i], i));
+    at[row] = unsigned(~own);
+    const float old = CHANGE == 4 ? largest[row] : reinterpret_cast<float*>(best)[2 * row];
+    largest[row] = x[at[row]] + 0.0f * old;
+    return;
+  }
+  for (int pass = 0; pass < (CHANGE == 0 ? 16 : 1); ++pass) {
+    for (int i = 0; i < cols; ++i) atomicMax(best + row, KeyOf(x[i], i));
+  }
+  const int found = static_cast<int>(~unsigned(best[row]));
+  if (CHANGE == 2) {
+    *reinterpret_cast<int*>(at + row) = found;
+  } else {
+    at[row] = found;
+  }
+  largest[row] = found >= 0 && found < cols ? x[found] : 0;
+}
+)cuda")
+      .Write("reference.cu", R"cuda(
+extern "C" __global__ void expected(const float* x, long long* at, float* largest, int rows, int cols) {
+  const int row = blockIdx.x * blockDim.x + threadIdx.x;
+  if (row >= rows) return;
+  int found = 0;
+  for (int i = 1; i < cols; ++i) {
+    if (x[row * cols + i] > x[row * cols + found]) found = i;
+  }
+  at[row] = found;
+  largest[row] = x[row * cols + found];
+}
+)cuda")
+      .Read();
+}
+
+TEST(HostGpu, RejectsWhatDependsOnWhatOutputsAndScratchHeldBefore) {
+  PAWL_NEEDS_GPU();
+  const v1::Bundle bundle = Largest();
+  const v1::TrialResult honest = Try(bundle, 1);
+  EXPECT_FALSE(honest.has_failure()) << honest.failure().message();
+  for (const int change : {2, 3, 4, 5}) {
+    const v1::TrialResult depending = Try(bundle, change);
+    EXPECT_EQ(depending.failure().stage(), v1::STAGE_VALIDATE) << change << ": " << depending.failure().message();
+    EXPECT_THAT(depending.failure().check(),
+                testing::AnyOf(v1::CHECK_TOLERANCE, v1::CHECK_NON_FINITE, v1::CHECK_DETERMINISM))
+        << change << ": " << depending.failure().message();
+  }
+}
+
 constexpr char kProductsToml[] = R"toml(
 name = "case"
 source = "kernel.cu"
@@ -694,6 +883,30 @@ extern "C" __global__ void expected(const double* a, const double* b, double* y,
   EXPECT_FALSE(faster.has_failure()) << faster.failure().message();
   EXPECT_TRUE(faster.checked_to_keep());
   EXPECT_EQ(clamped.failure().check(), v1::CHECK_TOLERANCE) << clamped.failure().message();
+}
+
+TEST(HostGpu, TellsInputsThatTheReferenceIgnoresFromThoseWhoseFillIsUniform) {
+  PAWL_NEEDS_GPU();
+  std::string toml =
+      absl::StrReplaceAll(kProductsToml, {{"name = \"a\"\n", "name = \"a\"\nfill = { uniform = [0, 1] }\n"}});
+  const v1::Bundle bundle = Folder()
+                                .Write("kernel.toml", toml)
+                                .Write("kernel.cu", R"cuda(
+extern "C" __global__ void step(const double* a, const double* b, double* y, int n) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) y[i] = a[64 * i];
+}
+)cuda")
+                                .Write("reference.cu", R"cuda(
+extern "C" __global__ void expected(const double* a, const double* b, double* y, int n) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) y[i] = a[64 * i];
+}
+)cuda")
+                                .Read();
+  const absl::StatusOr<std::vector<std::string>> blind = BlindInputs(SharedDevice()->cuda(), bundle);
+  ASSERT_TRUE(blind.ok()) << blind.status();
+  EXPECT_THAT(*blind, testing::ElementsAre("b"));
 }
 
 constexpr char kManyToml[] = R"toml(

@@ -21,10 +21,11 @@ void Stream::Queue(Work work) {
 }
 
 void Stream::Finish() {
+  const double late = queue_.empty() ? 0 : HostMicroseconds() - queue_.front().at;
   while (!queue_.empty()) {
     const Queued next = std::move(queue_.front());
     queue_.pop_front();
-    end_ = std::max(end_, next.at);
+    end_ = std::max(end_, next.at + late);
     end_ += next.work();
   }
 }
@@ -41,7 +42,8 @@ double LateMicroseconds() {
 void Stream::Wait() {
   Finish();
   for (double left; (left = end_ + LateMicroseconds() - HostMicroseconds()) > 0;) {
-    if (left > 200) std::this_thread::sleep_for(std::chrono::microseconds(static_cast<int64_t>(left - 100)));
+    // A thread that sleeps wakes up late.
+    if (left > 2000) std::this_thread::sleep_for(std::chrono::microseconds(static_cast<int64_t>(left - 1000)));
   }
 }
 

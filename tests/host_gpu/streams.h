@@ -12,8 +12,8 @@ namespace host_gpu {
 using Work = std::function<double()>;
 
 // Work that was queued and begins when somebody waits for it, not before: what relies on it without waiting finds that
-// it was not done. Times are those of a GPU that begins at once, in microseconds of the host's steady clock: however
-// long the host takes, a stream's work takes as long as `Work` says, and waiting for it takes so long.
+// it was not done. Times are those of a GPU that begins then, in microseconds of the host's steady clock: however long
+// the host took to queue it, a stream's work takes as long as `Work` says, and waiting for it takes so long.
 class Stream {
  public:
   void Queue(Work work);

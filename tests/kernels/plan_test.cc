@@ -559,6 +559,96 @@ TEST(HiddenSizesTest, OneLiesAnywhereBetweenTheHiddenOnesAndTheTimedSize) {
   EXPECT_FALSE(SizeBetween(bundle, goal, 1)) << "hidden sizes reach it";
 }
 
+// A kernel may take for granted that what is long is wide as well.
+TEST(HiddenSizesTest, SomeHaveFewInOneDimensionAndAsManyAsTheTimedSizeInAnother) {
+  v1::Bundle bundle = Golden();
+  v1::Size goal = bundle.sizes(bundle.sizes_size() - 1);
+  (*goal.mutable_values())["ROWS"] = 4096;
+  (*goal.mutable_values())["COLS"] = 8192;
+  (*bundle.mutable_hidden())["ROWS"].set_low(1);
+  (*bundle.mutable_hidden())["ROWS"].set_high(600);
+  (*bundle.mutable_hidden())["COLS"].set_low(8);
+  (*bundle.mutable_hidden())["COLS"].set_high(600);
+  (*bundle.mutable_hidden())["COLS"].set_multiple(8);
+  std::set<int> few_rows, many_cols;
+  for (uint64_t seed = 0; seed < 200; ++seed) {
+    const std::vector<v1::Size> mixed = MixedSizes(bundle, {goal}, seed);
+    ASSERT_EQ(mixed.size(), 2u);
+    std::set<std::string> few;
+    for (const v1::Size& size : mixed) {
+      const int rows = size.values().at("ROWS"), cols = size.values().at("COLS");
+      EXPECT_EQ(cols % 8, 0);
+      EXPECT_LE(rows, 4096);
+      EXPECT_LE(cols, 8192);
+      EXPECT_THAT(size.name(), testing::StartsWith(absl::StrCat("beside ", goal.name(), " ")));
+      if (rows <= 600) {
+        few.insert("ROWS");
+        few_rows.insert(rows);
+        many_cols.insert(cols);
+        EXPECT_GT(cols, 8000);
+      } else {
+        few.insert("COLS");
+        EXPECT_LE(cols, 600);
+        EXPECT_GT(rows, 4000);
+      }
+    }
+    EXPECT_EQ(few.size(), 2u) << "each dimension once";
+  }
+  EXPECT_TRUE(few_rows.contains(1));
+  EXPECT_GT(few_rows.size(), 20u) << "nobody can foresee them";
+  EXPECT_TRUE(many_cols.contains(8192));
+  EXPECT_GT(many_cols.size(), 4u);
+}
+
+TEST(HiddenSizesTest, OfManyDimensionsAndTimedSizesFourAreMixed) {
+  v1::Bundle bundle = Golden();
+  bundle.clear_hidden();
+  std::vector<v1::Size> timed(3, bundle.sizes(0));
+  for (int i = 0; i < 6; ++i) {
+    const std::string name = absl::StrCat("D", i);
+    (*bundle.mutable_hidden())[name].set_low(2);
+    (*bundle.mutable_hidden())[name].set_high(i == 5 ? 4000 : 20);
+    for (size_t k = 0; k < timed.size(); ++k) {
+      timed[k].set_name(absl::StrCat("timed", k));
+      (*timed[k].mutable_values())[name] = 100 * static_cast<int>(k + 1);
+    }
+  }
+  for (uint64_t seed = 0; seed < 100; ++seed) {
+    const std::vector<v1::Size> mixed = MixedSizes(bundle, timed, seed);
+    EXPECT_EQ(mixed.size(), 4u);
+    std::set<std::string> few;
+    for (const v1::Size& size : mixed) {
+      int above = 0;
+      for (const auto& [name, value] : size.values()) {
+        EXPECT_LE(value, timed.back().values().at(name)) << "it takes no more memory than what is timed";
+        if (!absl::StartsWith(name, "D")) continue;
+        above += name != "D5" && value > 20;
+        if (name == "D5" ? value % 100 != 0 : value <= 20) few.insert(name);
+      }
+      EXPECT_GT(above, 0) << size.name() << " is no hidden size";
+    }
+    EXPECT_GE(few.size(), 5u);
+  }
+}
+
+TEST(HiddenSizesTest, NoneIsMixedWhereTheHiddenOnesReachEachCombination) {
+  v1::Bundle bundle = Golden();
+  v1::Size goal = bundle.sizes(bundle.sizes_size() - 1);
+  (*goal.mutable_values())["ROWS"] = 4096;
+  (*goal.mutable_values())["COLS"] = 512;
+  (*bundle.mutable_hidden())["ROWS"].set_high(600);
+  (*bundle.mutable_hidden())["COLS"].set_high(600);
+  const std::vector<v1::Size> one = MixedSizes(bundle, {goal}, 1);
+  ASSERT_EQ(one.size(), 1u) << "few rows with 512 columns are a hidden size";
+  EXPECT_GT(one[0].values().at("ROWS"), 600);
+  EXPECT_LT(one[0].values().at("COLS"), 512);
+  (*bundle.mutable_hidden())["ROWS"].set_high(4096);
+  EXPECT_THAT(MixedSizes(bundle, {goal}, 1), testing::IsEmpty());
+  (*bundle.mutable_hidden())["ROWS"].set_high(600);
+  bundle.mutable_hidden()->erase("COLS");
+  EXPECT_THAT(MixedSizes(bundle, {goal}, 1), testing::IsEmpty()) << "COLS must not change";
+}
+
 TEST(HiddenSizesTest, CatchAKernelThatIsWrongForSquareMatrices) {
   v1::Bundle bundle = Golden();
   (*bundle.mutable_hidden())["COLS"].clear_multiple();

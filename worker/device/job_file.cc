@@ -82,7 +82,6 @@ absl::StatusOr<JobFile> JobFile::Write(CudaDevice& device, const std::vector<con
         absl::StrCat("can't make a folder like ", folder, ": set TMPDIR to one with room"));
   }
   JobFile file(folder, items.size());
-  const uint64_t first_shifted = SecretSeed() % 2;
   v1::Job job;
   job.set_device(device.ordinal());
   job.set_support_cubin(device.support_cubin());
@@ -91,8 +90,7 @@ absl::StatusOr<JobFile> JobFile::Write(CudaDevice& device, const std::vector<con
     added->set_cubin(*item->cubin);
     *added->mutable_plan() = item->plan;
     added->set_calls(calls);
-    // What reads right before a tensor is only seen where its allocation begins with it.
-    added->set_shifted(shift && items.size() > 1 && static_cast<uint64_t>(job.items_size()) % 2 == first_shifted);
+    added->set_shifted(shift);
     if (item->setup_cubin != nullptr) added->set_setup_cubin(*item->setup_cubin);
     const auto number = static_cast<uint32_t>(job.items_size());
     if (absl::Status status = file.AddFiles(*item, number, added); !status.ok()) return status;

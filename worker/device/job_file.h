@@ -15,7 +15,7 @@ namespace pawl {
 class JobFile {
  public:
   // Each item is called so many times. The folder is made in `parent`; where that is empty, in the temporary one.
-  // `shift`: in every other item, tensors start at odd multiples of their alignment, where that is below 256.
+  // `shift`: in every other call, tensors lie somewhere behind their allocations' beginnings (worker/runner/job.h).
   static absl::StatusOr<JobFile> Write(CudaDevice& device, const std::vector<const BuiltSize*>& items, int calls = 1,
                                        const std::filesystem::path& parent = {}, bool shift = false);
   JobFile(JobFile&& other) noexcept : folder_(std::move(other.folder_)), items_(other.items_) { other.folder_.clear(); }

@@ -120,6 +120,7 @@ void RunnerProcess::Restart() {
   child_.reset();
   loaded_.clear();
   pools_.clear();
+  served_others_ = false;
 }
 
 void RunnerProcess::EndAll() {
@@ -166,6 +167,7 @@ absl::StatusOr<v1::RunnerReply> RunnerProcess::Ask(const v1::RunnerRequest& requ
 
 void RunnerProcess::UnloadAll() {
   if (child_ == nullptr || !child_->alive()) return;
+  served_others_ = served_others_ || !loaded_.empty();
   while (!loaded_.empty()) {
     v1::RunnerRequest unload;
     unload.mutable_unload()->set_module(loaded_.begin()->first);

@@ -45,6 +45,7 @@ class RunnerProcess : public KernelProcess {
   void StopWhen(Stopped stopped) { stopped_ = std::move(stopped); }
   void Restart() override;
   void UnloadAll() override;
+  bool served_others() const override { return served_others_; }
   absl::StatusOr<v1::RunnerReply> Ask(const v1::RunnerRequest& request, absl::Duration deadline) override;
   // The last few that were asked for stay loaded.
   absl::StatusOr<v1::RunnerReply> Load(const std::string& id, const std::string& cubin,
@@ -79,6 +80,7 @@ class RunnerProcess : public KernelProcess {
   };
   std::map<std::string, Loaded> loaded_;
   uint64_t uses_ = 0;
+  bool served_others_ = false;
   std::map<std::string, std::set<uint32_t>> pools_;  // entries that the process has
   v1::GpuInfo gpu_;
   double busy_seconds_ = 0;

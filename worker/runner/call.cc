@@ -1,11 +1,13 @@
 #include "worker/runner/call.h"
 
 #include <algorithm>
+#include <array>
 
 #include "absl/strings/str_cat.h"
 #include "kernels/plan.h"
 #include "worker/build/plan_arguments.h"
 #include "worker/runner/placement.h"
+#include "worker/runner/tensor_fill.h"
 #include "worker/validate/output_pieces.h"
 
 namespace pawl {
@@ -49,7 +51,7 @@ class ValidatedCall {
     // Every other call finds the GPU crowded: with the same bits, or within the tolerance, all the same.
     const bool first_crowded = RandomKey().words[0] % 2 == 1;
     for (int repeat = 0; repeat < repeats; ++repeat) {
-      PAWL_RETURN_IF_ERROR(CallOnce(first_crowded == (repeat % 2 == 0)));
+      PAWL_RETURN_IF_ERROR(CallOnce(first_crowded == (repeat % 2 == 0), poisons_[repeat % 2]));
       if (absl::StatusOr<bool> fine = CheckUnchanged(); !fine.ok() || !*fine) return fine.status();
       const absl::StatusOr<uint64_t> digest = DigestOfOutputs();
       if (!digest.ok()) return digest.status();
@@ -93,18 +95,20 @@ class ValidatedCall {
     Append(&kept, arena_.Bands(base(), 0));
     PAWL_RETURN_IF_ERROR(kept_.Set(kept));
     PAWL_RETURN_IF_ERROR(changed_in_place_.Set(arena_.InOuts(base(), 0, request_.draw(), *sources)));
-    PAWL_RETURN_IF_ERROR(poisons_.Set(arena_.Poisons(base(), 0)));
+    SecretRandom random;
+    const std::array<std::vector<Segment>, 2> poisons = PoisonsInTurn(arena_.Poisons(base(), 0), random);
+    for (size_t turn = 0; turn < poisons.size(); ++turn) PAWL_RETURN_IF_ERROR(poisons_[turn].Set(poisons[turn]));
     together_ = std::all_of(plan_.launches().begin(), plan_.launches().end(),
                             [](const v1::PlanLaunch& launch) { return launch.cooperative(); });
     structs_.Add(plan_, tensors_);
     return structs_.Reserve();
   }
 
-  absl::Status CallOnce(bool crowded) {
+  absl::Status CallOnce(bool crowded, const SegmentTable& poison) {
     const uint32_t call = request_.draw().call();
     PAWL_RETURN_IF_ERROR(gpu_.support.Fill(kept_, key_, call));
     PAWL_RETURN_IF_ERROR(gpu_.support.Fill(changed_in_place_, key_, call));
-    PAWL_RETURN_IF_ERROR(gpu_.support.Fill(poisons_, RandomKey()));
+    PAWL_RETURN_IF_ERROR(gpu_.support.Fill(poison, RandomKey()));
     PAWL_RETURN_IF_ERROR(structs_.Upload());
     if (setup_ != nullptr) {
       PAWL_RETURN_IF_ERROR(setup_->Launch(plan_.setup(), tensors_, structs_, gpu_.stream));
@@ -193,10 +197,11 @@ class ValidatedCall {
   Key key_ = {};
   std::vector<CUdeviceptr> tensors_;
   StructTable structs_;
-  SegmentTable kept_, changed_in_place_, poisons_;  // kept: must be unchanged after a call
-  bool together_ = false;                           // all blocks of every launch start at once
-  size_t inputs_ = 0;                               // of kept
-  std::vector<uint64_t> set_up_;                    // digests of what the setup wrote
+  SegmentTable kept_, changed_in_place_;  // kept: must be unchanged after a call
+  std::array<SegmentTable, 2> poisons_;   // in turn
+  bool together_ = false;                 // all blocks of every launch start at once
+  size_t inputs_ = 0;                     // of kept
+  std::vector<uint64_t> set_up_;          // digests of what the setup wrote
 };
 
 }  // namespace

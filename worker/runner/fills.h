@@ -40,7 +40,9 @@ enum Content : u32 {
   kIota,
   kPermutation,
   kCsrOffsets,
-  kCopy
+  kCopy,
+  kGarbage,
+  kPoison  // kNormal or kGarbage, as the key says
 };
 
 // A run of device bytes whose content follows from a key.
@@ -161,6 +163,38 @@ PAWL_BOTH Block ChaCha20(const Key& key, u32 stream, u32 call, u64 counter) {
 // Of the segment as a whole: the counter is one that no element has.
 PAWL_BOTH Block SeedOf(const Segment& segment, const Key& key) {
   return ChaCha20(key, segment.stream, segment.call, u64{1} << 63);
+}
+
+// What poison holds in a fill. As often as not it resembles data, so that nobody can tell by a look what was not
+// computed; otherwise it shows whose result depends on it.
+PAWL_BOTH Content PoisonOf(const Segment& segment, const Key& key) {
+  return SeedOf(segment, key).words[0] & 1 ? kGarbage : kNormal;
+}
+
+// Elements of `width` bits that share 64 bits.
+struct Lanes {
+  u32 width;
+  u64 signs;    // the first bit of each
+  u64 highest;  // of each, as a signed number; of floats infinity
+};
+
+// `mantissa`: the bits behind the exponent; 0: of whole numbers.
+PAWL_BOTH Lanes LanesOf(u32 width, u64 mantissa) {
+  const u64 last_bits = ~u64{0} / (~u64{0} >> (64 - width)), signs = last_bits << (width - 1);
+  return {width, signs, ~signs & ~(last_bits * mantissa)};
+}
+
+// All bits of the elements whose first bit is set.
+PAWL_BOTH u64 WholeLanes(const Lanes& lanes, u64 firsts) {
+  firsts &= lanes.signs;
+  return firsts | (firsts - (firsts >> (lanes.width - 1)));
+}
+
+// What resembles no data: half of the elements are as drawn, a quarter have all bits set, which in floats is NaN, and a
+// quarter are the highest, of either sign.
+PAWL_BOTH u64 Garbage(const Lanes& lanes, u64 drawn, u64 choice) {
+  const u64 chosen = WholeLanes(lanes, choice), ones = WholeLanes(lanes, choice << 1);
+  return (drawn & ~chosen) | (chosen & (ones | lanes.highest | (drawn & lanes.signs)));
 }
 
 // The 64 bits that an element is made from.

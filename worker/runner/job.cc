@@ -20,6 +20,7 @@
 #include "worker/runner/driver/pinned_memory.h"
 #include "worker/runner/gpu_context.h"
 #include "worker/runner/input_pools.h"
+#include "worker/runner/placement.h"
 
 namespace pawl {
 namespace {
@@ -34,6 +35,16 @@ double BytesOf(const v1::Job::Item& item) {
     if (tensor.role() != v1::TENSOR_ROLE_SCRATCH) bytes += static_cast<double>(TensorBytes(tensor));
   }
   return bytes;
+}
+
+// Allocations begin at multiples of 512, large ones of 2 MiB. Up to 256 KiB of any magnitude on top of that leave no
+// bit of an address that tells; an odd multiple of a smaller alignment on top of those is what needs more.
+uint64_t DrawShift(uint64_t align, SecretRandom& random) {
+  constexpr uint64_t kMost = uint64_t{256} << 10, kMagnitudes = 11;
+  const uint64_t unit = std::max(align, kDriverAlign);
+  const uint64_t most = std::max<uint64_t>(1, kMost / unit >> random.Below(kMagnitudes));
+  const uint64_t within = align < kDriverAlign ? (2 * random.Below(kDriverAlign / align / 2) + 1) * align : 0;
+  return (1 + random.Below(most)) * unit + within;
 }
 
 absl::Status RunItem(GpuContext& gpu, const v1::Job::Item& item) {
@@ -63,21 +74,23 @@ absl::Status JobItem::Load() {
   PAWL_RETURN_IF_ERROR(CheckPlan(plan_));
   PAWL_RETURN_IF_ERROR(module_.Load(item_.cubin()));
   if (!plan_.setup().empty()) PAWL_RETURN_IF_ERROR(setup_.Load(item_.setup_cubin()));
-  PAWL_RETURN_IF_ERROR(Allocate());
+  PAWL_RETURN_IF_ERROR(Allocate(/*shifted=*/false));
   return ReadParts();
 }
 
-absl::Status JobItem::Allocate() {
+absl::Status JobItem::Allocate(bool shifted) {
+  memory_.clear();
+  structs_.Clear();
   std::vector<CUdeviceptr> addresses;
   for (const v1::PlanTensor& tensor : plan_.tensors()) {
     const uint64_t bytes = std::max<int64_t>(1, TensorBytes(tensor)), align = AlignOf(tensor);
     // It ends where the allocation ends: compute-sanitizer sees what is read or written behind it.
-    const uint64_t shift = item_.shifted() && align < kDriverAlign ? align : 0;
+    const uint64_t shift = shifted ? DrawShift(align, random_) : 0;
     memory_.push_back(std::make_unique<DeviceBuffer>());
     PAWL_RETURN_IF_ERROR(memory_.back()->Reserve(shift + bytes));
     if ((memory_.back()->address() + shift) % align != 0) {  // more than the driver's
       memory_.back() = std::make_unique<DeviceBuffer>(align);
-      PAWL_RETURN_IF_ERROR(memory_.back()->Reserve(bytes));
+      PAWL_RETURN_IF_ERROR(memory_.back()->Reserve(shift + bytes));
     }
     addresses.push_back(memory_.back()->address() + shift);
   }
@@ -139,6 +152,7 @@ absl::Status JobItem::FillThroughHost(std::vector<Segment> segments) {
 }
 
 absl::Status JobItem::Fill(int call, bool through_host) {
+  if (item_.shifted()) PAWL_RETURN_IF_ERROR(Allocate((call % 2 == 1) != first_shifted_));
   // A fault may show at a later call, or with values at the ends of their range only.
   v1::InputDraw draw;
   draw.set_distribution(call % 2 == 1 ? v1::DISTRIBUTION_EXTREMES : v1::DISTRIBUTION_UNSPECIFIED);

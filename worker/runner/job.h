@@ -9,11 +9,13 @@
 #include "absl/time/time.h"
 #include "pawl/v1/runner.pb.h"
 #include "worker/runner/gpu_context.h"
+#include "worker/runner/placement.h"
 
 namespace pawl {
 
 // One item of a job: its tensors, each at the end of an allocation of its own, without guard bands or poison, and what
-// its calls need beside them.
+// its calls need beside them. Where the item is shifted, they move before each call: every other time to places drawn
+// behind their allocations' beginnings, so that addresses do not tell a job from calls that are validated or timed.
 class JobItem {
  public:
   // Both must outlive it.
@@ -36,9 +38,9 @@ class JobItem {
   absl::Status FillHere(const std::vector<Segment>& segments);
   // Inputs that are too large for it are overwritten with zeros first instead.
   absl::Status FillThroughHost(std::vector<Segment> segments);
-  // A tensor that is shifted has bytes before it in its allocation. One whose alignment is larger than what the driver
-  // gave lies somewhere in a larger one.
-  absl::Status Allocate();
+  // A tensor that is shifted has bytes before it in its allocation: what reads right before it is only seen where it is
+  // not. One whose alignment is larger than what the driver gave lies somewhere in a larger one.
+  absl::Status Allocate(bool shifted);
   absl::Status ReadParts();
 
   GpuContext& gpu_;
@@ -49,6 +51,8 @@ class JobItem {
   Sources sources_;
   Arena arena_;
   StructTable structs_;
+  SecretRandom random_;
+  const bool first_shifted_ = random_.Below(2) == 1;
 };
 
 absl::StatusOr<v1::Job> ReadJob(const std::string& file);

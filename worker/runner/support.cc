@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <chrono>
 #include <cmath>
 #include <cstring>
 #include <iterator>
@@ -20,6 +21,8 @@ constexpr int kDirtyThreads = 512;      // a block: divides what SMs of all GPUs
 constexpr uint64_t kMostBlocks = 2048;  // of a segment: each makes its own beginning
 // A round takes an SM with 1024 threads 512 cycles.
 constexpr uint32_t kAnchorRounds = 370;
+constexpr size_t kPingBytes = 4096;
+constexpr std::chrono::seconds kPingDeadline(10);
 
 // Mirrored in support.cu.
 struct Difference {
@@ -96,6 +99,7 @@ absl::Status Support::Load(const std::string& cubin, CUstream stream, const v1::
   PAWL_CUDA(ModuleGetFunction(&rotate_, module_, "pawl_rotate"));
   PAWL_CUDA(ModuleGetFunction(&dirty_shared_, module_, "pawl_dirty_shared"));
   PAWL_CUDA(ModuleGetFunction(&hold_, module_, "pawl_hold"));
+  PAWL_CUDA(ModuleGetFunction(&ping_, module_, "pawl_ping"));
   PAWL_CUDA(ModuleGetFunction(&crowd_, module_, "pawl_crowd"));
   PAWL_CUDA(ModuleGetFunction(&slow_some_, module_, "pawl_slow_some"));
   PAWL_CUDA(ModuleGetFunction(&anchor_, module_, "pawl_anchor"));
@@ -103,6 +107,7 @@ absl::Status Support::Load(const std::string& cubin, CUstream stream, const v1::
   PAWL_CUDA(ModuleGetFunction(&differ_, module_, "pawl_differ"));
   PAWL_CUDA(ModuleGetFunction(&corrupt_, module_, "pawl_corrupt"));
   PAWL_CUDA(FuncSetAttribute(dirty_shared_, kFunctionMaxDynamicShared, max_shared_bytes_));
+  if (pinged_.data() == nullptr) PAWL_RETURN_IF_ERROR(pinged_.Reserve(kPingBytes));
   return result_.Reserve(sizeof(Difference));
 }
 
@@ -281,6 +286,23 @@ absl::Status Support::Crowd(const Key& key, bool together) {
 absl::Status Support::Hold(uint32_t nanoseconds) {
   void* arguments[] = {&nanoseconds};
   return Launch(hold_, 1, 1, 1, 0, arguments);
+}
+
+absl::Status Support::Ping() {
+  auto* const word = reinterpret_cast<volatile uint32_t*>(pinged_.data());
+  uint32_t drawn = RandomKey().words[0];
+  *word = ~drawn;
+  CUdeviceptr to = reinterpret_cast<CUdeviceptr>(pinged_.data());
+  void* arguments[] = {&to, &drawn};
+  PAWL_RETURN_IF_ERROR(Launch(ping_, 1, 1, 1, 0, arguments));
+  PAWL_CUDA(StreamSynchronize(stream_));
+  const std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
+  while (*word != drawn) {
+    if (std::chrono::steady_clock::now() - start > kPingDeadline) {
+      return absl::InternalError("the GPU does not write to the host's memory");
+    }
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace pawl

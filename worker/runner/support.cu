@@ -217,6 +217,7 @@ struct Work {
   // Of uniform ones: where they begin, which way they go from there and how far, so that small ones have all digits.
   float origin, span;
   bool both_ways;
+  Lanes lanes;  // of garbage
 };
 
 // The bits of element i.
@@ -244,7 +245,8 @@ __device__ u64 MakeElement(const Work& work, Bits bits, u64 i) {
 }
 
 __device__ __forceinline__ bool IsMadeOfBytes(const Segment& segment) {
-  return segment.content == kRandomBytes || segment.content == kAllOnes || segment.content == kCopy;
+  return segment.content == kRandomBytes || segment.content == kAllOnes || segment.content == kCopy ||
+         segment.content == kGarbage;
 }
 
 // Elements, and bytes, that one block of the stream makes; of what is made of bytes, itself.
@@ -360,6 +362,14 @@ __device__ void MakePiece(const Work& work, u64 p, Piece& piece) {
     const u32 mask = segment.type == kBool ? 0x01010101u : ~0u;
 #pragma unroll
     for (int i = 0; i < 16; ++i) piece.u32s[i] = block.words[i] & mask;
+  } else if (segment.content == kGarbage) {
+#pragma unroll
+    for (int i = 0; i < 16; i += 2) {
+      const u64 choice = Wide(block.words[(i + 7) % 16], block.words[(i + 10) % 16]);
+      const u64 made = Garbage(work.lanes, Wide(block.words[i + 1], block.words[i]), choice);
+      piece.u32s[i] = u32(made);
+      piece.u32s[i + 1] = u32(made >> 32);
+    }
   } else if (work.simple) {
     MakeSimpleElements(work, block, piece);
   } else {
@@ -383,6 +393,8 @@ __device__ void SetSimple(Work& work) {
   work.simple = type && content && !segment.whole && work.low >= segment.low && work.high <= segment.high;
 }
 
+__device__ Lanes LanesOfType(u32 type) { return LanesOf(BitsOf(type), IsFloat(type) ? MantissaMask(type) : 0); }
+
 // The segment of this row of blocks. `call` is added to its own.
 __device__ __forceinline__ const Work& WorkOf(const Segment* segments, const Key& key, u32 call) {
   __shared__ Work work;
@@ -390,6 +402,8 @@ __device__ __forceinline__ const Work& WorkOf(const Segment* segments, const Key
     work.segment = segments[blockIdx.y];
     if (!work.segment.shared) work.segment.call += call;
     work.key = key;
+    if (work.segment.content == kPoison) work.segment.content = PoisonOf(work.segment, key);
+    if (work.segment.content == kGarbage) work.lanes = LanesOfType(work.segment.type);
     SetSimple(work);
     if (!work.simple) work.seed = SeedOf(work.segment, key);
   }
@@ -537,18 +551,25 @@ extern "C" __global__ void pawl_rotate(const void* from, void* to, u32 type, u64
 template <u32 kWords>
 __device__ void DirtyLocal(const Key& key) {
   volatile u32 local[kWords];
-  for (u32 i = 0; i < kWords; ++i) local[(i + key.words[0]) % kWords] = key.words[i % 8] ^ i * 0x9E3779B1u;
+  for (u32 i = 0; i < kWords; ++i) {
+    const u32 drawn = key.words[i % 8] ^ i * 0x9E3779B1u;
+    local[(i + key.words[0]) % kWords] = drawn >> 30 == 0 ? ~0u : drawn;  // NaN, which 0 times is not 0
+  }
 }
 
-// Leaves data-like garbage in every SM's shared memory and in threads' local memory, so that nobody profits from zeros
-// there, or from what it or another left.
+// Leaves garbage in every SM's shared memory and in threads' local memory, so that nobody profits from zeros there, or
+// from what it or another left. In the shared memory of about every other SM it resembles data.
 extern "C" __global__ void pawl_dirty_shared(u32 words, Key key) {
   extern __shared__ volatile u32 shared[];
   DirtyLocal<256>(key);
+  const bool resembles_data = key.words[blockIdx.x / 32 % 8] >> blockIdx.x % 32 & 1;
+  const Lanes lanes = LanesOfType(kF32);
   for (u32 b = threadIdx.x; b * 8 < words; b += blockDim.x) {
     const Block block = ChaCha20(key, blockIdx.x, 0, b);
     for (u32 i = 0; i < 8 && b * 8 + i < words; ++i) {
-      shared[b * 8 + i] = __float_as_uint(Normal({block.words[2 * i], block.words[2 * i + 1]}));
+      const u32 drawn = block.words[2 * i], other = block.words[2 * i + 1];
+      shared[b * 8 + i] =
+          resembles_data ? __float_as_uint(Normal({drawn, other})) : u32(Garbage(lanes, drawn, other));
     }
   }
 }
@@ -566,6 +587,12 @@ extern "C" __global__ void pawl_hold(u32 nanoseconds) {
   do {
     asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
   } while (now - start < nanoseconds);
+}
+
+// Says to the host that the stream has come to this.
+extern "C" __global__ void pawl_ping(volatile u32* to, u32 drawn) {
+  *to = drawn;
+  __threadfence_system();
 }
 
 __device__ u64 Now() {

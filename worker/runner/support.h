@@ -12,6 +12,7 @@
 #include "pawl/v1/runner.pb.h"
 #include "worker/runner/driver/cuda_driver.h"
 #include "worker/runner/driver/device_buffer.h"
+#include "worker/runner/driver/pinned_memory.h"
 #include "worker/runner/fills.h"
 
 namespace pawl {
@@ -80,6 +81,9 @@ class Support {
   // Queues Pawl's own kernel of a fixed amount of arithmetic, about 100 us on a present GPU.
   absl::Status Anchor();
   absl::Status Hold(uint32_t nanoseconds);
+  // Waits until the stream has really come to this: a kernel of Pawl's own has written a number to the host's memory
+  // that was drawn just before. What the driver waits by lies in memory that a candidate can write to.
+  absl::Status Ping();
   // Leaves room for a few blocks at a time to what is queued next, for some 0.1 ms. `together`: its blocks start
   // together; then some of them are slowed down.
   absl::Status Crowd(const Key& key, bool together);
@@ -91,14 +95,15 @@ class Support {
   CUmodule module_ = nullptr;
   CUstream stream_ = nullptr;
   CUstream beside_ = nullptr;  // what runs here runs at the same time as the stream's
-  CUfunction fill_, digest_, compare_, rotate_, dirty_shared_, hold_, crowd_, slow_some_, anchor_, norm_, differ_,
-      corrupt_;
+  CUfunction fill_, digest_, compare_, rotate_, dirty_shared_, hold_, ping_, crowd_, slow_some_, anchor_, norm_,
+      differ_, corrupt_;
   std::map<int, CUfunction> dirty_local_;  // by bytes; those that were needed
   int max_shared_bytes_ = 0;
   int sm_count_ = 0;
   int threads_per_sm_ = 0;
   DeviceBuffer result_;
   DeviceBuffer slowing_;  // what pawl_slow_some adds to
+  PinnedMemory pinged_;   // what pawl_ping writes to
 };
 
 }  // namespace pawl

@@ -161,7 +161,7 @@ Segment InputFill(const v1::PlanTensor& tensor, const v1::InputDraw& draw, u64 s
 
 Segment PoisonFill(const v1::PlanTensor& tensor) {
   Segment segment;
-  segment.content = kNormal;
+  segment.content = kPoison;
   segment.shared = tensor.is_static();
   segment.type = static_cast<u32>(tensor.type());
   segment.whole = !IsFloat(tensor.type());
@@ -171,6 +171,16 @@ Segment PoisonFill(const v1::PlanTensor& tensor) {
     SetRange(-4, 4, tensor.type(), segment);
   }
   return segment;
+}
+
+std::array<std::vector<Segment>, 2> PoisonsInTurn(const std::vector<Segment>& poisons, SecretRandom& random) {
+  std::array<std::vector<Segment>, 2> turns = {poisons, poisons};
+  for (size_t i = 0; i < poisons.size(); ++i) {
+    const uint64_t first = random.Below(2);
+    turns[first][i].content = kNormal;
+    turns[1 - first][i].content = kGarbage;
+  }
+  return turns;
 }
 
 }  // namespace pawl

@@ -1,8 +1,12 @@
 #pragma once
 
+#include <array>
+#include <vector>
+
 #include "pawl/v1/plan.pb.h"
 #include "pawl/v1/runner.pb.h"
 #include "worker/runner/fills.h"
+#include "worker/runner/placement.h"
 
 namespace pawl {
 
@@ -13,8 +17,11 @@ namespace pawl {
 // fill's own apply only where the contract leaves them room: fills with a structure keep it.
 Segment InputFill(const v1::PlanTensor& tensor, const v1::InputDraw& draw, u64 source);
 
-// Random values that resemble data.
+// Random values, which in some fills resemble data and in others do not.
 Segment PoisonFill(const v1::PlanTensor& tensor);
+
+// The same for calls that take turns: of each segment one of the two resembles data and the other does not.
+std::array<std::vector<Segment>, 2> PoisonsInTurn(const std::vector<Segment>& poisons, SecretRandom& random);
 
 // Fills whose content follows from nothing that a draw can vary: bytes of a file or of a program, constants, 0, 1, 2,
 // ...

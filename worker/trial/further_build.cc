@@ -20,14 +20,20 @@ FurtherBuild::FurtherBuild(GpuDevice& device, const v1::Bundle& bundle, const v1
     : hidden_(MoreHiddenSizes(bundle, SecretSeed())),
       again_(AllSizes(bundle)),
       few_(std::make_shared<FewAtATime>(device.builder(), BesideTimedCalls())) {
+  const auto add = [this](v1::Size size) {
+    const auto same = [&](const v1::Size& other) { return other.name() == size.name(); };
+    if (std::none_of(beside_.begin(), beside_.end(), same)) beside_.push_back(std::move(size));
+  };
+  std::vector<v1::Size> goals;
   for (const SizeWeight& each : timed) {
-    v1::Size goal;
+    v1::Size& goal = goals.emplace_back();
     goal.set_name(each.size);
     *goal.mutable_values() = candidate.Find(each.size)->plan.sizes();
+  }
+  for (v1::Size& mixed : MixedSizes(bundle, goals, SecretSeed())) add(std::move(mixed));
+  for (const v1::Size& goal : goals) {
     for (const auto draw : {SizeBeside, SizeBetween}) {
-      std::optional<v1::Size> size = draw(bundle, goal, SecretSeed());
-      const auto same = [&](const v1::Size& other) { return other.name() == size->name(); };
-      if (size && std::none_of(beside_.begin(), beside_.end(), same)) beside_.push_back(*std::move(size));
+      if (std::optional<v1::Size> size = draw(bundle, goal, SecretSeed())) add(*std::move(size));
     }
   }
   const auto build = [&](std::vector<v1::Size> sizes) {

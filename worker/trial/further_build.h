@@ -28,7 +28,8 @@ class FurtherBuild {
   // Hidden sizes that no other variant meets, and all that a variant must pass.
   const std::vector<v1::Size>& hidden() const { return hidden_; }
   const SizesToValidate& again() const { return again_; }
-  // Next to each size that is timed, and between it and the hidden ones: a kernel may be right there only.
+  // Small in some dimensions and as large as what is timed in others; next to each size that is timed, and between it
+  // and the hidden ones. A kernel may be wrong there only.
   const std::vector<v1::Size>& beside() const { return beside_; }
 
   // These wait, and may be called once, while nothing is timed: what is left is built all at once.

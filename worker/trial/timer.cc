@@ -17,7 +17,10 @@
 namespace pawl {
 namespace {
 
-constexpr absl::Duration kCompareDeadline = absl::Seconds(150);
+constexpr absl::Duration kCompareDeadline = absl::Seconds(150), kLongestCompareDeadline = absl::Minutes(15);
+// Twice what a pair with a witness has: nine warm calls, and in a quarter of the pairs three times eight cold ones.
+constexpr int kCallsOfPair = 30;
+constexpr absl::Duration kBesidePairs = absl::Seconds(60);  // for calls that are only made to be checked, and the rest
 constexpr int64_t kMostCheckedBytes = int64_t{4} << 30;
 // Of outputs that are checked as a whole where others are in pieces, and the largest of which one is.
 constexpr int64_t kWholeBytes = int64_t{512} << 20, kLargestWhole = int64_t{1} << 30;
@@ -33,6 +36,11 @@ std::optional<v1::Failure> JudgeOwnFill(const v1::Plan& plan, const std::vector<
     if (IsOfOwnFill(draws[i / outputs])) *own.add_errors() = check.errors(static_cast<int>(i));
   }
   return JudgeCheck(plan, own);
+}
+
+absl::Duration DeadlineOf(const TimingOptions& options) {
+  const absl::Duration needed = kBesidePairs + options.pairs * kCallsOfPair * absl::Microseconds(options.call_us);
+  return std::clamp(needed, kCompareDeadline, kLongestCompareDeadline);
 }
 
 // What is kept of the outputs of a call that is checked.
@@ -54,7 +62,7 @@ absl::StatusOr<Timing> TimeAgainst(GpuDevice& device, const v1::Bundle& bundle, 
   device.Settle();
   const SteadyTime start = SteadyNow();
   Timing timing;
-  const bool witnessed = options.witness != nullptr;
+  const bool witnessed = options.witness != nullptr, served_others = device.runner().served_others();
   std::vector<const BuiltSize*> sides = {&parent, &candidate};
   if (witnessed) sides.push_back(options.witness);
   for (const BuiltSize* side : sides) {
@@ -62,7 +70,7 @@ absl::StatusOr<Timing> TimeAgainst(GpuDevice& device, const v1::Bundle& bundle, 
     if (!loaded.ok()) return loaded.status();
     if (loaded->has_failure()) {
       timing.failure = loaded->failure();
-      timing.doubtful = IsDoubtful(*loaded);
+      timing.doubtful = IsDoubtful(*loaded, served_others);
       return timing;
     }
   }
@@ -111,14 +119,14 @@ absl::StatusOr<Timing> TimeAgainst(GpuDevice& device, const v1::Bundle& bundle, 
   }
   compare.set_pool(pool->pool);
   compare.set_entries(pool->entries);
-  absl::StatusOr<v1::RunnerReply> reply = device.runner().Ask(request, kCompareDeadline);
+  absl::StatusOr<v1::RunnerReply> reply = device.runner().Ask(request, DeadlineOf(options));
   if (!reply.ok()) return reply.status();
   timing.seconds = absl::ToDoubleSeconds(SteadyNow() - start);
   if (reply->has_failure()) {
     timing.failure = reply->failure();
     timing.failure->set_stage(v1::STAGE_MEASURE);
     timing.failure->set_size(candidate.plan.size());
-    timing.doubtful = IsDoubtful(*reply);
+    timing.doubtful = IsDoubtful(*reply, served_others);
     return timing;
   }
   timing.times = std::move(*reply->mutable_compare());

@@ -26,8 +26,9 @@ struct TimingOptions {
   bool single = false;                 // each call by itself
   int sure_pairs = 0;                  // with sure_below: when fewer pairs are enough (runner.proto)
   double sure_below = 0;
-  int calls = 0;      // of a graph; 0: as the fastest side needs
-  uint32_t data = 0;  // the number of the inputs of problem.py; 0: those that all have
+  int calls = 0;       // of a graph; 0: as the fastest side needs
+  double call_us = 0;  // about what the slowest side takes, as far as it is known: slow calls get more time
+  uint32_t data = 0;   // the number of the inputs of problem.py; 0: those that all have
   // Other inputs than the bundle's own fill, which calls that look like timed ones are given and checked with; none:
   // null, or a bundle whose inputs problem.py makes.
   const InputMagnitudes* inputs = nullptr;
@@ -36,7 +37,7 @@ struct TimingOptions {
 
 struct Timing {
   std::optional<v1::Failure> failure;
-  bool doubtful = false;  // the runner ran out of memory or died: a fresh one tells whose fault that was
+  bool doubtful = false;  // as IsDoubtful: a fresh runner tells whose fault that was
   v1::CompareReply times;
   double seconds = 0;
   double check_seconds = 0;  // of `seconds`: the reference's, for times.checked()

@@ -332,6 +332,7 @@ absl::Status CompareWithParent(TrialRun& run) {
   const bool first_seat = std::random_device()() % 2 == 0;
   ChecksOfComparison checks;
   std::map<std::string, int> calls = CallsOfParent(run);  // of a graph, by size: as many in every process
+  std::map<std::string, double> call_us;                  // of the slowest side, by size
   std::set<std::string> settled;                          // sizes at which that is the number: it was timed there
   const bool has_problem = HasProblem(run.bundle);
   const std::vector<SizeWeight> sizes = run.sizes();
@@ -359,6 +360,7 @@ absl::Status CompareWithParent(TrialRun& run) {
   timer.time = [&](const std::string& size, int pairs, int process) {
     TimingOptions options = checks.Options(size, pairs, process);
     options.calls = calls[size];
+    options.call_us = call_us[size];
     if (process > 0 && builds_further) BuildFurther(run);
     if (process > 0) {
       options.inputs = &run.inputs;
@@ -380,8 +382,12 @@ absl::Status CompareWithParent(TrialRun& run) {
       options.calls = 0;
       timing = time();
     }
-    if (timing.ok()) checks.Add(size, process, *timing);
-    if (timing.ok() && !timing->times.pairs().empty()) calls[size] = timing->times.pairs(0).calls();
+    if (!timing.ok()) return timing;
+    checks.Add(size, process, *timing);
+    for (const v1::PairSample& pair : timing->times.pairs()) {
+      call_us[size] = std::max({call_us[size], pair.parent_us(), pair.candidate_us(), pair.witness_us()});
+    }
+    if (!timing->times.pairs().empty()) calls[size] = timing->times.pairs(0).calls();
     return timing;
   };
   timer.doubted = [&](const std::vector<TimedProcess>& processes) { return SeatInDoubt(run, processes); };

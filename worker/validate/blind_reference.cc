@@ -24,6 +24,10 @@ bool DrawOtherwise(v1::PlanTensor* tensor) {
   // What has a structure has few other values that are valid, and which of them matter, nobody says.
   const bool integers = tensor->fill() == v1::FILL_INTEGERS || !IsFloat(tensor->type());
   if (tensor->fill() > v1::FILL_INTEGERS && tensor->fill() != v1::FILL_UNIFORM_RANGE) return false;
+  if (tensor->fill() == v1::FILL_UNIFORM_RANGE) {  // which may be the range of FILL_UNIFORM
+    tensor->set_high(tensor->low() + (tensor->high() - tensor->low()) / 2);
+    return true;
+  }
   if (integers) {
     const double most = std::min(kLargestInteger, LargestOf(tensor->type()));
     const double low = tensor->has_low() ? tensor->low() : 0, high = tensor->has_high() ? tensor->high() : most;

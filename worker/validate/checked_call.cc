@@ -95,7 +95,7 @@ class Attempt {
 
   void Fail(const v1::RunnerReply& reply, CheckedCall* result) {
     result->failure = reply.failure();
-    doubtful_ = IsDoubtful(reply);
+    doubtful_ = IsDoubtful(reply, served_others_);
   }
 
   std::vector<double> Scales(const v1::CheckReply& check) const {
@@ -113,6 +113,7 @@ class Attempt {
   const BuiltSize& at_;
   const v1::InputDraw& draw_;
   const CheckedCallOptions& options_;
+  const bool served_others_ = device_.runner().served_others();
   bool doubtful_ = false;
 };
 
@@ -149,8 +150,11 @@ absl::StatusOr<CheckedCall> CallAndCheck(GpuDevice& device, const v1::Bundle& bu
   return result;
 }
 
-bool IsDoubtful(const v1::RunnerReply& reply) {
-  return reply.runner_died() || reply.failure().check() == v1::CHECK_OUT_OF_MEMORY;
+bool IsDoubtful(const v1::RunnerReply& reply, bool served_others) {
+  const v1::Check check = reply.failure().check();
+  // A busy host may make clocks disagree.
+  if (reply.runner_died() || check == v1::CHECK_OUT_OF_MEMORY || check == v1::CHECK_WALL_CLOCK) return true;
+  return served_others && (check == v1::CHECK_FAULT || check == v1::CHECK_TIMEOUT);
 }
 
 std::string IndexAdvice(const v1::Plan& plan) {

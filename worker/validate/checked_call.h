@@ -32,14 +32,15 @@ struct CheckedCall {
   std::vector<double> Rms(const v1::Plan& plan) const;
 };
 
-// Calls a built size with these inputs in the runner and has the reference process check the outputs. A runner that ran
-// out of memory or died is replaced once, and the call made again: what others left behind does not count against a
+// Calls a built size with these inputs in the runner and has the reference process check the outputs. A runner whose
+// failure is doubtful is replaced once, and the call made again: what others left behind does not count against a
 // candidate. A status is the machine's fault, or, InvalidArgument, the reference's.
 absl::StatusOr<CheckedCall> CallAndCheck(GpuDevice& device, const v1::Bundle& bundle, const BuiltSize& at,
                                          const v1::InputDraw& draw, const CheckedCallOptions& options);
 
-// A failed reply that may be no fault of the candidate's: out of memory, or a runner that died.
-bool IsDoubtful(const v1::RunnerReply& reply);
+// A failed reply that may be no fault of the candidate's: out of memory, a runner that died, or clocks that disagree.
+// Where the process had served others before it was asked, a fault or a timeout as well.
+bool IsDoubtful(const v1::RunnerReply& reply, bool served_others);
 
 // Whether errors can be held against what is right: neither that nor its squares, as those of large doubles, overflow.
 bool IsFinite(const v1::ReferenceOutput& output);

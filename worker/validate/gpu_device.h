@@ -43,6 +43,9 @@ class KernelProcess {
   virtual bool HasEntry(const std::string& pool, uint32_t entry) const = 0;
   // No module stays loaded and no pool is kept: what a candidate's globals hold must not be missing for the next.
   virtual void UnloadAll() = 0;
+  // Whether variants of earlier trials ran in the present process: memory of the driver's, which one of them may have
+  // damaged, outlives modules.
+  virtual bool served_others() const = 0;
   // The next request meets a fresh process.
   virtual void Restart() = 0;
   // Starts that process ahead, beside the one there is. Settle() of its device waits for the runner's.

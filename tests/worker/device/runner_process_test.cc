@@ -324,10 +324,14 @@ TEST_F(RunnerProcessTest, UnloadsEverythingAndLoadsAgainWhatIsAskedFor) {
   const pid_t pid = runner_.pid();
   runner_.UnloadAll();
   EXPECT_THAT(History(), ElementsAre("load a", "load b", "unload a", "unload b"));
+  EXPECT_TRUE(runner_.served_others());
   Load("a");
   EXPECT_TRUE(IsLoaded("a"));
   EXPECT_FALSE(IsLoaded("b"));
   EXPECT_EQ(runner_.pid(), pid);
+  ASSERT_TRUE(Call("lose the context").ok());
+  Load("a");
+  EXPECT_FALSE(runner_.served_others()) << "a fresh process has served none";
 }
 
 TEST_F(RunnerProcessTest, StartsNoProcessToUnloadNothing) {

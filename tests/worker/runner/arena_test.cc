@@ -122,7 +122,7 @@ TEST(Arena, PutsNotANumberBehindInputsOnly) {
   EXPECT_EQ(bands_of_ones, 2);
 }
 
-TEST(Arena, FillsInputsAsTheBundleSaysAndPoisonsTheRestWithWhatResemblesData) {
+TEST(Arena, FillsInputsAsTheBundleSaysAndPoisonsTheRest) {
   v1::Plan plan = Plan();
   plan.mutable_tensors(0)->set_fill(v1::FILL_UNIFORM);
   plan.mutable_tensors(0)->set_low(-2);
@@ -139,7 +139,7 @@ TEST(Arena, FillsInputsAsTheBundleSaysAndPoisonsTheRestWithWhatResemblesData) {
   EXPECT_EQ(Arena::For(plan).Inputs(kBase, 0)[0].high, 3);
   const std::vector<Segment> poisons = Arena::For(plan).Poisons(kBase, 0);
   ASSERT_EQ(poisons.size(), 2u);
-  for (const Segment& poison : poisons) EXPECT_EQ(poison.content, kNormal);
+  for (const Segment& poison : poisons) EXPECT_EQ(poison.content, kPoison);
 }
 
 TEST(Arena, DrawsInputsFromTheDistributionThatIsAskedForWithinTheirRange) {

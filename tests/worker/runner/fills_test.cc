@@ -123,6 +123,73 @@ TEST(CsrOffset, HasEmptyRowsAndLongOnes) {
   EXPECT_NE(offsets, Offsets(10'000, 200'000, 1));
 }
 
+// How often elements of this width have these bits, of all.
+double ShareOf(u64 bits, u32 width, u64 mantissa) {
+  const Lanes lanes = LanesOf(width, mantissa);
+  const u32 each = 64 / width;
+  u64 found = 0;
+  constexpr u64 kDraws = 4096;
+  for (u64 i = 0; i < kDraws; ++i) {
+    const Block block = ChaCha20(kKey, 1, 2, i);
+    const u64 made = Garbage(lanes, Wide(block.words[0], block.words[1]), Wide(block.words[2], block.words[3]));
+    for (u32 k = 0; k < each; ++k) found += (made >> k * width & ~u64{0} >> (64 - width)) == bits;
+  }
+  return static_cast<double>(found) / static_cast<double>(kDraws * each);
+}
+
+TEST(Garbage, HasWhatNoDataResembleInEveryType) {
+  struct Type {
+    u32 width;
+    u64 mantissa, nan, infinity;
+  };
+  for (const Type& type : {Type{16, 0x3ff, 0xffff, 0x7c00},
+                           {16, 0x7f, 0xffff, 0x7f80},
+                           {32, 0x7fffff, 0xffffffff, 0x7f800000},
+                           {64, 0xfffffffffffff, ~u64{0}, 0x7ff0000000000000}}) {
+    EXPECT_NEAR(ShareOf(type.nan, type.width, type.mantissa), 1.0 / 4, 0.03) << type.width;
+    for (const u64 sign : {u64{0}, u64{1} << (type.width - 1)}) {
+      EXPECT_NEAR(ShareOf(type.infinity | sign, type.width, type.mantissa), 1.0 / 8, 0.03) << type.width;
+    }
+  }
+  for (const u32 width : {32u, 64u}) {
+    const u64 ones = ~u64{0} >> (64 - width);
+    EXPECT_NEAR(ShareOf(ones, width, 0), 3.0 / 8, 0.03) << "the highest without a sign";
+    EXPECT_NEAR(ShareOf(ones >> 1, width, 0), 1.0 / 8, 0.03) << "the highest with one";
+  }
+  for (u64 nibble = 0; nibble < 16; ++nibble) EXPECT_GT(ShareOf(nibble, 4, 0), 0.02) << nibble;
+}
+
+TEST(Garbage, LeavesHalfOfTheElementsAnyBits) {
+  const Lanes lanes = LanesOf(64, 0);
+  int drawn = 0, high = 0;
+  for (u64 i = 0; i < 1000; ++i) {
+    const Block block = ChaCha20(kKey, 3, 4, i);
+    const u64 bits = Wide(block.words[0], block.words[1]);
+    const u64 made = Garbage(lanes, bits, Wide(block.words[2], block.words[3]));
+    drawn += made == bits;
+    high += made >> 32 != 0;
+  }
+  EXPECT_NEAR(drawn, 500, 60);
+  EXPECT_EQ(high, 1000) << "whose low half is written only does not pass for written";
+}
+
+TEST(PoisonOf, ResemblesDataInHalfOfTheFillsAndFollowsFromTheKey) {
+  int data = 0, differing = 0;
+  for (u32 fill = 0; fill < 1000; ++fill) {
+    Key key = kKey;
+    key.words[7] = fill;
+    Segment out = SegmentOf(100, kPoison), scratch = out;
+    scratch.stream = 31;
+    const Content content = PoisonOf(out, key);
+    EXPECT_TRUE(content == kNormal || content == kGarbage);
+    EXPECT_EQ(PoisonOf(out, key), content) << "what is verified later is the same";
+    data += content == kNormal;
+    differing += PoisonOf(scratch, key) != content;
+  }
+  EXPECT_NEAR(data, 500, 60);
+  EXPECT_NEAR(differing, 500, 60) << "what one holds says nothing about the other";
+}
+
 struct Moments {
   double mean = 0, variance = 0, kurtosis = 0;
   size_t distinct = 0;

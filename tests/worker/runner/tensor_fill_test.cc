@@ -179,13 +179,27 @@ TEST(InputFill, IsTheSameInEveryCallForStaticTensors) {
   EXPECT_TRUE(Own(tensor).shared);
 }
 
-TEST(PoisonFill, ResemblesDataOfEveryType) {
+TEST(PoisonFill, MayResembleDataOfEveryType) {
   for (int type = v1::DATA_TYPE_F16; type <= v1::DATA_TYPE_U4; ++type) {
     const Segment segment = PoisonFill(Tensor(static_cast<v1::DataType>(type), v1::FILL_UNSPECIFIED));
-    EXPECT_EQ(segment.content, static_cast<u32>(kNormal));
+    EXPECT_EQ(segment.content, static_cast<u32>(kPoison));
     EXPECT_TRUE(segment.whole ? segment.extent > 0 : segment.high == 4) << type;
   }
   EXPECT_EQ(PoisonFill(Tensor(v1::DATA_TYPE_BOOL, v1::FILL_UNSPECIFIED)).extent, 1u);
+}
+
+TEST(PoisonsInTurn, ResembleDataInOneOfTwoCalls) {
+  const std::vector<Segment> poisons(64, PoisonFill(Tensor(v1::DATA_TYPE_F32, v1::FILL_UNSPECIFIED)));
+  SecretRandom random;
+  const auto turns = PoisonsInTurn(poisons, random);
+  int data_first = 0;
+  for (size_t i = 0; i < poisons.size(); ++i) {
+    data_first += turns[0][i].content == kNormal;
+    EXPECT_EQ(turns[0][i].content + turns[1][i].content, static_cast<u32>(kNormal) + kGarbage);
+    EXPECT_EQ(turns[1][i].high, 4);
+  }
+  EXPECT_GT(data_first, 8) << "of 64";
+  EXPECT_LT(data_first, 56);
 }
 
 }  // namespace

@@ -249,6 +249,7 @@ absl::StatusOr<v1::BesideBaseline> ScriptedGpu::ScriptedProblem::TimeBesideBasel
 }
 
 void ScriptedGpu::ScriptedProcess::Restart() {
+  served_others_ = false;
   loaded_.clear();
   entries_.clear();
   script_.log.push_back(is_reference_ ? "restart reference" : "restart");
@@ -352,7 +353,8 @@ std::string InputWord(const v1::InputDraw& draw) {
 
 }  // namespace
 
-absl::StatusOr<v1::RunnerReply> ScriptedGpu::ScriptedProcess::Ask(const v1::RunnerRequest& request, absl::Duration) {
+absl::StatusOr<v1::RunnerReply> ScriptedGpu::ScriptedProcess::Ask(const v1::RunnerRequest& request,
+                                                                  absl::Duration deadline) {
   std::string what, module, other;
   if (request.has_call()) {
     other = InputWord(request.call().draw());
@@ -383,6 +385,7 @@ absl::StatusOr<v1::RunnerReply> ScriptedGpu::ScriptedProcess::Ask(const v1::Runn
   }
   if (absl::Status status = script_.Note(what, !other.empty()); !status.ok()) return status;
   if (!module.empty() && !loaded_.contains(module)) return absl::InternalError(absl::StrCat(what, ": not loaded"));
+  script_.deadlines[what] = deadline;
   v1::RunnerReply reply;
   if (const auto once = script_.once.find(what); once != script_.once.end()) {
     reply = once->second;

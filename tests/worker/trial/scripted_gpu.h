@@ -62,6 +62,7 @@ class ScriptedGpu : public GpuDevice {
   std::map<std::string, v1::BuildReply> builds;      // by a part of what is compiled
   std::map<std::string, absl::Status> build_faults;  // the same
   std::map<std::string, v1::RunnerReply> once;       // the reply to the first such request only
+  std::map<std::string, absl::Duration> deadlines;   // of the last such request
   // A kernel that is wrong for some sizes and inputs, a reference that is not finite for some, and one that is so where
   // the kernel is, too.
   std::function<bool(const v1::Plan&plan, const v1::InputDraw&draw)> wrong, overflows, both_overflow;
@@ -149,14 +150,17 @@ class ScriptedGpu : public GpuDevice {
     absl::StatusOr<v1::RunnerReply> ProvideFile(const std::string& id, const std::string& content) override;
     bool HasEntry(const std::string& pool, uint32_t entry) const override { return entries_.contains({pool, entry}); }
     void UnloadAll() override {
+      served_others_ = served_others_ || !loaded_.empty();
       loaded_.clear();
       entries_.clear();
     }
+    bool served_others() const override { return served_others_; }
     size_t loaded() const { return loaded_.size(); }
 
    private:
     ScriptedGpu& script_;
     const bool is_reference_;
+    bool served_others_ = false;
     std::set<std::string> loaded_;
     std::set<std::pair<std::string, uint32_t>> entries_;
   };

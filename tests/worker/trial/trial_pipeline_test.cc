@@ -1035,6 +1035,25 @@ TEST_F(TrialPipelineTest, ValidatesNoCandidateWithLessWhereTheStartCannotBeTried
 
 // Timing.
 
+TEST_F(TrialPipelineTest, BlamesNoCandidateForWhatAnotherLeftInTheProcess) {
+  EXPECT_FALSE(Run().has_failure());
+  for (const char* what : {"call hidden x2", "compare main 12"}) {
+    for (const v1::Check check : {v1::CHECK_FAULT, v1::CHECK_TIMEOUT}) {
+      gpu_.log.clear();
+      *gpu_.once[what].mutable_failure() = Failure(check);
+      EXPECT_FALSE(Run().has_failure()) << what;
+      EXPECT_THAT(gpu_.log, Contains("restart").Times(1)) << what;
+    }
+  }
+  gpu_.failures["call main x2"] = Failure(v1::CHECK_FAULT);
+  gpu_.log.clear();
+  EXPECT_EQ(RunToFailure().check(), v1::CHECK_FAULT);
+  EXPECT_THAT(gpu_.log, Contains("call main x2").Times(2)) << "it faults in a fresh process, too";
+  gpu_.log.clear();
+  EXPECT_EQ(RunToFailure().check(), v1::CHECK_FAULT);
+  EXPECT_THAT(gpu_.log, Contains("call main x2").Times(1)) << "nobody was in that process before";
+}
+
 TEST_F(TrialPipelineTest, TimesAgainInFreshProcessesWhereTheRunnerDiedOrRanOutOfMemory) {
   gpu_.processes = {{.candidate_us = 220}};
   for (const v1::Check check : {v1::CHECK_FAULT, v1::CHECK_OUT_OF_MEMORY}) {
@@ -1046,6 +1065,18 @@ TEST_F(TrialPipelineTest, TimesAgainInFreshProcessesWhereTheRunnerDiedOrRanOutOf
     EXPECT_THAT(gpu_.log,
                 ElementsAreArray(Validated(2) + Log{"compare main 12", "restart", "restart reference"} + kCompared));
   }
+}
+
+TEST_F(TrialPipelineTest, WaitsLongerForProcessesThatConfirmWhatIsSlow) {
+  Faster();
+  EXPECT_FALSE(Run().has_failure());
+  EXPECT_EQ(gpu_.deadlines["compare main 36"], absl::Seconds(150));
+  gpu_.processes = {{.candidate_us = 400'000, .parent_us = 450'000}};
+  EXPECT_FALSE(Run().has_failure());
+  EXPECT_GT(gpu_.deadlines["compare main 36"], 36 * 15 * absl::Milliseconds(450) + absl::Seconds(20));
+  gpu_.processes = {{.candidate_us = 40e6, .parent_us = 45e6}};
+  EXPECT_FALSE(Run().has_failure());
+  EXPECT_EQ(gpu_.deadlines["compare main 36"], absl::Minutes(15)) << "a hang ends, too";
 }
 
 TEST_F(TrialPipelineTest, FailsACandidateThatFailsWhileItIsTimed) {
@@ -1162,6 +1193,23 @@ TEST_F(TrialPipelineTest, RejectsWhatIsWrongBesideTheTimedSizeWhereTheStartIsRig
   };
   EXPECT_EQ(RunToFailure().check(), v1::CHECK_TOLERANCE);
   EXPECT_EQ(checked, 2) << "the start, too";
+}
+
+TEST_F(TrialPipelineTest, RejectsWhatIsWrongWhereOneDimensionIsSmallAndAnotherLarge) {
+  Faster();
+  for (v1::Size& size : *bundle_.mutable_sizes()) (*size.mutable_values())["M"] = 100;
+  (*bundle_.mutable_hidden())["M"].set_low(1);
+  (*bundle_.mutable_hidden())["M"].set_high(20);
+  for (const bool few_n : {true, false}) {
+    int wrong = 0;
+    gpu_.wrong = [&](const v1::Plan& plan, const v1::InputDraw&) {
+      const int n = plan.sizes().at("N"), m = plan.sizes().at("M");
+      return (few_n ? n <= 8 && m > 20 : n > 1000 && m <= 20) && ++wrong == 1;
+    };
+    const v1::Failure failure = RunToFailure();
+    EXPECT_EQ(failure.check(), v1::CHECK_TOLERANCE) << failure.message();
+    EXPECT_EQ(wrong, 2) << "the start is right there";
+  }
 }
 
 TEST_F(TrialPipelineTest, AsksNothingOfASizeAtWhichTheStartIsWrong) {

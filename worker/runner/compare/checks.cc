@@ -150,6 +150,20 @@ absl::StatusOr<bool> Comparer::CheckUntouched() {
   return false;
 }
 
+bool Comparer::EventsAreBelieved() {
+  result_.set_unseen_over_parent_us(unseen_.over_parent_us());
+  result_.set_unseen_over_own_us(unseen_.over_own_us());
+  result_.set_unseen_error_us(unseen_.error_us());
+  const std::string wrong = unseen_.Judge();
+  if (wrong.empty()) return true;
+  v1::Failure* failure = reply_->mutable_failure();
+  failure->set_stage(v1::STAGE_MEASURE);
+  failure->set_check(v1::CHECK_WALL_CLOCK);
+  failure->set_size(candidate_.plan->size());
+  failure->set_message(wrong);
+  return false;
+}
+
 absl::StatusOr<Comparer::TwoTimes> Comparer::TimeTwice(const std::function<absl::Status()>& launch) {
   PAWL_CUDA(CtxSynchronize());
   const std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();

@@ -49,6 +49,7 @@ absl::Status Comparer::Run(v1::RunnerReply* reply) {
   if (!CanBeCleared()) return absl::OkStatus();
   for (bool again = true; again;) {
     result_.Clear();
+    unseen_ = UnseenTime();
     timed_checks_ = 0;
     PAWL_RETURN_IF_ERROR(Prepare());
     const bool knew = leaves_state_;
@@ -61,6 +62,7 @@ absl::Status Comparer::Run(v1::RunnerReply* reply) {
     if (absl::StatusOr<bool> fine = MeasurePairs(); !fine.ok() || !*fine) return fine.status();
     again = leaves_state_ && !knew;  // a later call left what the first ones did not
   }
+  if (!EventsAreBelieved()) return absl::OkStatus();
   if (absl::StatusOr<bool> fine = CheckWallClock(); !fine.ok() || !*fine) return fine.status();
   if (absl::StatusOr<bool> fine = CheckUntouched(); !fine.ok() || !*fine) return fine.status();
   *reply->mutable_compare() = result_;
@@ -144,7 +146,8 @@ std::vector<Comparer::Side*> Comparer::Seated() {
 
 absl::StatusOr<bool> Comparer::MeasurePair(v1::TimingMode mode, v1::PairSample* pair, std::string* disturbance) {
   PAWL_RETURN_IF_ERROR(Place());
-  const int count = mode == v1::TIMING_MODE_COLD ? kColdCalls : replays_;
+  unseen_.BeginBlock();
+  const int count = mode == v1::TIMING_MODE_COLD ? cold_calls_ : replays_;
   std::vector<Side*> order = Shuffled();
   std::map<const Side*, std::vector<double>> times;
   std::vector<double> anchors;
@@ -228,6 +231,7 @@ absl::StatusOr<bool> Comparer::MeasurePairs() {
     parent.push_back(pair.parent_us());
     candidate.push_back(pair.candidate_us());
     *result_.add_pairs() = pair;
+    unseen_.EndBlock();
     // After the pair: before it, they would warm the candidate's code and not the parent's.
     const std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
     const int due = untimed_ * result_.pairs_size() / request_.pairs();
@@ -241,7 +245,7 @@ absl::StatusOr<bool> Comparer::MeasurePairs() {
     if (untimed_ > 0) before = gpu_.telemetry.Read();
   }
   // The other time, for the record. Some of its calls are checked as well.
-  keep_share_ = std::max(keep_share_, cold ? 1.0 / (2 * replays_) : 1.0 / kColdCalls);
+  keep_share_ = std::max(keep_share_, cold ? 1.0 / (2 * replays_) : 1.0 / cold_calls_);
   v1::PairSample beside;
   std::string ignored;  // it decides nothing
   absl::StatusOr<bool> fine = MeasurePair(cold ? v1::TIMING_MODE_WARM : v1::TIMING_MODE_COLD, &beside, &ignored);

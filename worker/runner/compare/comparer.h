@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,12 +15,13 @@
 #include "pawl/v1/runner.pb.h"
 #include "worker/runner/gpu_context.h"
 #include "worker/runner/placement.h"
+#include "worker/runner/unseen_time.h"
 
 namespace pawl {
 
 // What is done around timed calls: the order of fills, what they leave in the caches. To be raised with every change
 // of that: times before and after it differ by some percent, which is no bias of a candidate's (profiles/seat_rule.h).
-inline constexpr int kTimingProtocol = 6;
+inline constexpr int kTimingProtocol = 7;
 
 // Times candidate against parent in one process on the same buffers, in blocks ABBA or BAAB; with a witness, in blocks
 // such as AWBBWA, in any order.
@@ -63,7 +66,6 @@ class Comparer {
   };
   static constexpr int kMaxCalls = 20;
   static constexpr int kMaxDiscarded = 10;
-  static constexpr int kColdCalls = 8;  // in a quarter of a block
 
   absl::Status Prepare();
   absl::Status FindSides();
@@ -92,7 +94,7 @@ class Comparer {
   absl::Status Fill(const Key& key);
   absl::Status Refill(const Key& key);  // both, for any sets
   // All that comes before the first launch of a replay that is timed, or looks as if it were. `set_up`, if given, gets
-  // DigestOfSetup: it is read before the GPU holds, so that the calls find what they find in timed replays.
+  // DigestOfSetup: it is read before what comes last, so that the calls find what they find in timed replays.
   absl::Status GetReady(const std::vector<int>& order, const Key& key, bool cold, uint64_t* set_up = nullptr);
   absl::Status CallSet(Side& side, int set);
   absl::StatusOr<CUgraphExec> Captured(Side& side, const std::vector<int>& order);
@@ -120,6 +122,12 @@ class Comparer {
   // Calls once more with the same inputs. False: it gave other bits; the reply says so. Only of the candidate.
   absl::StatusOr<bool> GivesSameBits(Side& side, int set, const Key& key, bool cold);
   absl::StatusOr<uint64_t> DigestOf(const Side& side, int set);
+  // Keeps the stream busy while the host queues a replay, which nothing is queued before, and begins to time it by the
+  // host's clock.
+  absl::Status Hold(uint32_t nanoseconds);
+  // Waits for that replay, and notes what both clocks say of it. Its time by the GPU's events.
+  absl::StatusOr<double> ReplayUs(std::optional<UnseenTime::Source> source);
+  std::optional<UnseenTime::Source> SourceOf(const Side& side) const;
   absl::StatusOr<double> AnchorUs();
   // `disturbance`: why the pair can't be trusted; empty: it can.
   absl::StatusOr<bool> MeasurePair(v1::TimingMode mode, v1::PairSample* pair, std::string* disturbance);
@@ -128,6 +136,8 @@ class Comparer {
   // After all the timed calls, one more: it must leave its inputs, guard bands, and the buffers of all other calls
   // alone. False, with the reply's failure set, if not.
   absl::StatusOr<bool> CheckUntouched();
+  // False, with the reply's failure set: the host's clock belies the GPU's events.
+  bool EventsAreBelieved();
   // GPU time and wall clock must tell the same story; where they do not of Pawl's own kernel either, the GPU is
   // unsteady.
   absl::StatusOr<bool> CheckWallClock();
@@ -142,7 +152,7 @@ class Comparer {
   bool has_brief() const { return calls_ > 1 || request_.others_size() > 0 || setup_ != nullptr; }
   bool has_witness() const { return !request_.witness().empty(); }
   // Setup launches and copies of symbols are made between two fills: of static tensors, and of what each call has of
-  // its own, which comes last so that the L2 holds it. To queue all that may take the host longer than the GPU holds.
+  // its own, which comes last so that the L2 holds it.
   bool copies_static() const {
     return setup_ != nullptr ||
            std::any_of(sides_.begin(), sides_.end(), [](const Side* side) { return !side->plan->symbols().empty(); });
@@ -171,6 +181,7 @@ class Comparer {
   int calls_ = 1;                     // of a graph
   int sets_ = 1;                      // of tensors
   int replays_ = 1;                   // in a quarter of a block
+  int cold_calls_ = 1;                // the same
   int untimed_ = 0;                   // of the candidate, after pairs: what is timed is too little to be checked
   std::vector<Arena> arenas_;         // of the sets
   std::vector<v1::InputDraw> draws_;  // of the sets: pool and entry, or another distribution
@@ -178,6 +189,9 @@ class Comparer {
   std::vector<int> entry_uses_;       // of each entry, by timed calls
   std::vector<const v1::OtherInputs*> others_left_;  // that come next, so that all come equally often; null: own fill
   const v1::OtherInputs* other_ = nullptr;  // what the next replay's inputs are drawn from; null: their own fill
+  UnseenTime unseen_;                       // of the blocks that count
+  std::chrono::steady_clock::time_point held_since_;
+  double held_us_ = 0;
   std::array<Use, 2> uses_;
   Use brief_;  // the first calls of one of them
   SegmentTable refill_, refill_last_;

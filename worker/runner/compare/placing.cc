@@ -16,10 +16,12 @@ constexpr uint64_t kMaxKeptBytes = uint64_t{4} << 30;    // of outputs, beside t
 constexpr double kGraphUs = 100;                         // long against the events' resolution
 constexpr double kLongGraphUs = 400;                     // the same for variants that are several times as fast
 constexpr double kBlockUs = 6000;                        // of replays in a quarter of a block: fewer where one is long
-constexpr int64_t kMaxNodes = 2000;                      // of a graph of more than one call
-constexpr double kBriefChecks = 0.1;                     // replays that end early and are checked, of checked calls
-constexpr double kOtherChecks = 2;                       // such replays that are checked, for each of the other inputs
-constexpr size_t kGenerations = 4;                       // of loaded code that stay beside the one in use
+constexpr int kColdCalls = 8;                            // the same of single calls: fewer where one is very long
+constexpr double kColdBlockUs = 60000;
+constexpr int64_t kMaxNodes = 2000;   // of a graph of more than one call
+constexpr double kBriefChecks = 0.1;  // replays that end early and are checked, of checked calls
+constexpr double kOtherChecks = 2;    // such replays that are checked, for each of the other inputs
+constexpr size_t kGenerations = 4;    // of loaded code that stay beside the one in use
 
 }  // namespace
 
@@ -97,10 +99,11 @@ absl::Status Comparer::Prepare() {
   PAWL_RETURN_IF_ERROR(ReserveRegion(sets_));
   const int most = std::max(1, (request_.measurements() + 1) / 2);
   replays_ = static_cast<int>(std::clamp<double>(kBlockUs / (slowest * calls_), 1, most));
+  cold_calls_ = static_cast<int>(std::clamp<double>(kColdBlockUs / slowest, 1, kColdCalls));
   result_.set_most_calls(static_cast<int32_t>(most_here));
 
   const bool cold = request_.deciding() == v1::TIMING_MODE_COLD;
-  const double timed = 2.0 * std::max(1, request_.pairs()) * (cold ? kColdCalls : replays_ * calls_);
+  const double timed = 2.0 * std::max(1, request_.pairs()) * (cold ? cold_calls_ : replays_ * calls_);
   keep_share_ = std::min(1.0, std::max(1, request_.checked_calls()) / timed);
   // Where any are made, all calls are checked.
   untimed_ = static_cast<int>(std::ceil(std::max(0.0, request_.needed_calls() - timed) / (cold ? 1 : calls_)));

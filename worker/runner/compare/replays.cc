@@ -57,22 +57,34 @@ absl::Status Comparer::Refill(const Key& key) {
 absl::Status Comparer::GetReady(const std::vector<int>& order, const Key& key, bool cold, uint64_t* set_up) {
   PAWL_RETURN_IF_ERROR(Renew(order));
   // Stacks before inputs: overwriting those takes the L2. Neither side finds what the other left.
-  const auto fill = [&]() -> absl::Status {
-    PAWL_RETURN_IF_ERROR(gpu_.support.Dirty(RandomKey(), local_bytes_));
-    return Fill(key);
-  };
-  const bool early = copies_static() || set_up != nullptr;
-  if (early) PAWL_RETURN_IF_ERROR(fill());  // queueing launches and copies may take longer than the GPU holds
+  PAWL_RETURN_IF_ERROR(gpu_.support.Dirty(RandomKey(), local_bytes_));
+  PAWL_RETURN_IF_ERROR(Fill(key));
   if (set_up != nullptr) {
     const absl::StatusOr<uint64_t> digest = DigestOfSetup();
     if (!digest.ok()) return digest.status();
     *set_up = *digest;
   }
-  // The host queues what follows while the GPU holds: no measured call waits for a launch. Gaps are random.
-  PAWL_RETURN_IF_ERROR(gpu_.support.Hold(25'000 + random_.Below(30'000)));
-  if (!early) PAWL_RETURN_IF_ERROR(fill());
   if (cold) PAWL_CUDA(MemsetD8Async(gpu_.flush.address(), key.words[0] & 0xff, gpu_.flush.bytes(), gpu_.stream));
-  return absl::OkStatus();
+  return Hold(25'000 + random_.Below(30'000));  // gaps are random
+}
+
+absl::Status Comparer::Hold(uint32_t nanoseconds) {
+  // How long fills take depends on what the last replay left in the L2: the host's clock is to see none of it.
+  PAWL_CUDA(CtxSynchronize());
+  held_since_ = std::chrono::steady_clock::now();
+  held_us_ = nanoseconds * 1e-3;
+  return gpu_.support.Hold(nanoseconds);
+}
+
+absl::StatusOr<double> Comparer::ReplayUs(std::optional<UnseenTime::Source> source) {
+  // Of the whole device: work a candidate hid behind the stop event would show in the wall clock.
+  PAWL_CUDA(CtxSynchronize());
+  PAWL_RETURN_IF_ERROR(gpu_.support.Ping());
+  const double host_us = SecondsSince(held_since_) * 1e6 - held_us_;
+  float ms = 0;
+  PAWL_CUDA(EventElapsedTime(&ms, gpu_.starts[0], gpu_.stops[0]));
+  if (source) unseen_.Add(*source, ms * 1e3, host_us);
+  return ms * 1e3;
 }
 
 absl::Status Comparer::CallSet(Side& side, int set) {
@@ -81,14 +93,11 @@ absl::Status Comparer::CallSet(Side& side, int set) {
 }
 
 absl::StatusOr<double> Comparer::AnchorUs() {
-  PAWL_RETURN_IF_ERROR(gpu_.support.Hold(20'000));
+  PAWL_RETURN_IF_ERROR(Hold(20'000));
   PAWL_CUDA(EventRecord(gpu_.starts[0], gpu_.stream));
   PAWL_RETURN_IF_ERROR(gpu_.support.Anchor());
   PAWL_CUDA(EventRecord(gpu_.stops[0], gpu_.stream));
-  PAWL_CUDA(CtxSynchronize());
-  float ms = 0;
-  PAWL_CUDA(EventElapsedTime(&ms, gpu_.starts[0], gpu_.stops[0]));
-  return ms * 1e3;
+  return ReplayUs(UnseenTime::kOwn);
 }
 
 absl::Status Comparer::WarmUp() {
@@ -111,6 +120,12 @@ absl::Status Comparer::WarmUp() {
     anchors.push_back(*anchor);
   }
   return absl::OkStatus();
+}
+
+std::optional<UnseenTime::Source> Comparer::SourceOf(const Side& side) const {
+  if (&side == &candidate_) return UnseenTime::kCandidate;
+  if (&side == &parent_) return UnseenTime::kParent;
+  return std::nullopt;
 }
 
 absl::StatusOr<bool> Comparer::Measure(Side& side, v1::TimingMode mode, const std::vector<uint32_t>& entries,
@@ -137,11 +152,9 @@ absl::StatusOr<bool> Comparer::Measure(Side& side, v1::TimingMode mode, const st
     PAWL_CUDA(GraphLaunch(cold ? single.graph : side.graphs[graph], gpu_.stream));
   }
   PAWL_CUDA(EventRecord(gpu_.stops[0], gpu_.stream));
-  // Of the whole device: work a candidate hid behind the stop event would show in the wall clock.
-  PAWL_CUDA(CtxSynchronize());
-  float ms = 0;
-  PAWL_CUDA(EventElapsedTime(&ms, gpu_.starts[0], gpu_.stops[0]));
-  *us = ms * 1e3 / (cold ? 1 : calls_);
+  const absl::StatusOr<double> replay_us = ReplayUs(SourceOf(side));
+  if (!replay_us.ok()) return replay_us.status();
+  *us = *replay_us / (cold ? 1 : calls_);
   return SetAsideSome(side, order, use, key);
 }
 
@@ -153,8 +166,7 @@ absl::Status Comparer::CallBriefly(Side& side, bool cold) {
     PAWL_CUDA(GraphLaunch(side.brief, gpu_.stream));
   }
   PAWL_CUDA(EventRecord(gpu_.stops[0], gpu_.stream));
-  PAWL_CUDA(CtxSynchronize());
-  return absl::OkStatus();
+  return ReplayUs(std::nullopt).status();
 }
 
 absl::StatusOr<bool> Comparer::ReplayBriefly(Side& side, v1::TimingMode mode) {
