@@ -108,6 +108,14 @@ TEST_F(RecorderTest, MeasuresNothingBesideAStartThatFails) {
               ElementsAre("call hidden x20", "check hidden self-test", "call hidden x1", "check hidden self-test"));
 }
 
+TEST_F(RecorderTest, MeasuresNothingBesideAStartThatFailsWhenItIsTimed) {
+  gpu_.wrong_when_timed = [](const v1::InputDraw&) { return true; };
+  const absl::Status status = Record().status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("the start variant of copy fails (CHECK_TIMED_OUTPUT"));
+  EXPECT_THAT(gpu_.log, Contains("compare main 12").Times(1)) << "no other variant was timed";
+}
+
 TEST_F(RecorderTest, GoesOnAfterAFaultOfTheMachineWithoutMeasuringAgain) {
   int compared = 0;
   gpu_.after = [&](const std::string& what) {
