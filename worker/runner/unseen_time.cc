@@ -9,29 +9,33 @@ namespace pawl {
 namespace {
 
 constexpr size_t kFewestBlocks = 6;  // whose spread says something
-constexpr double kErrors = 5;        // standard errors: one comparison in 5,000 with 12 blocks, in 100,000 with 36
-constexpr double kPauseUs = 5, kPauseShare = 0.25;  // beyond the median: what is longer is cut to that
+constexpr double kErrors = 5;        // standard errors
 // Beyond noise, and of the longer replay: what sides of other shapes may differ by, and what a graph and a single
-// kernel may. A host that waited for long is slower afterwards.
+// kernel may.
 constexpr double kAlikeUs = 1, kAlikeShare = 0.01, kOwnUs = 5, kOwnShare = 0.03;
+constexpr double kLikeOwn = 4;  // times as long as Pawl's own kernel, and the host may notice later than of that
 
-double Middle(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
+double Quantile(std::vector<double> values, double share) {
+  if (values.empty()) return 0;
+  const auto at = values.begin() + static_cast<ptrdiff_t>(share * static_cast<double>(values.size() - 1) + 0.5);
+  std::nth_element(values.begin(), at, values.end());
+  return *at;
 }
 
 struct Estimate {
-  double mean = 0, error = INFINITY;
+  double median = 0, error = INFINITY;
 };
 
+// Of values with outliers: as many as nearly half of them.
 Estimate Of(const std::vector<double>& values) {
-  const auto n = static_cast<double>(values.size());
   Estimate estimate;
-  for (double value : values) estimate.mean += value / n;
-  double squares = 0;
-  for (double value : values) squares += (value - estimate.mean) * (value - estimate.mean);
-  if (values.size() > 1) estimate.error = std::sqrt(squares / (n - 1) / n);
+  estimate.median = Quantile(values, 0.5);
+  std::vector<double> off;
+  for (double value : values) off.push_back(std::abs(value - estimate.median));
+  // Of a normal distribution's median: 1.25 standard deviations, which are 1.48 median deviations.
+  if (values.size() > 1) {
+    estimate.error = 1.25 * 1.48 * Quantile(off, 0.5) / std::sqrt(static_cast<double>(values.size()));
+  }
   return estimate;
 }
 
@@ -47,69 +51,63 @@ void UnseenTime::Add(Source source, double gpu_us, double host_us) {
 
 void UnseenTime::EndBlock() {
   if (std::any_of(replays_.begin(), replays_.end(), [](const auto& replays) { return replays.empty(); })) return;
-  Block block;
+  std::array<Block, 3>& block = blocks_.emplace_back();
   for (size_t i = 0; i < replays_.size(); ++i) {
-    std::vector<double> gpu, unseen;
+    std::vector<double> unseen;
     for (const Replay& replay : replays_[i]) {
-      gpu.push_back(replay.gpu_us);
       unseen.push_back(replay.unseen_us);
+      block[i].gpu_us += replay.gpu_us / static_cast<double>(replays_[i].size());
     }
-    const double gpu_us = Middle(gpu), unseen_us = Middle(unseen);
-    for (const Replay& replay : replays_[i]) {
-      // What is more is the host's, which did something else for a while, where the events are not the shorter for it.
-      const double most = unseen_us + std::max(0.0, gpu_us - replay.gpu_us) + kPauseShare * gpu_us + kPauseUs;
-      block.unseen_us[i] += std::min(replay.unseen_us, most) / static_cast<double>(replays_[i].size());
-    }
-    block.gpu_us[i] = gpu_us;
+    block[i].early_us = Quantile(unseen, 0.25);
+    block[i].shortest_us =
+        std::min_element(replays_[i].begin(), replays_[i].end(), [](const Replay& a, const Replay& b) {
+          return a.gpu_us < b.gpu_us;
+        })->unseen_us;
   }
-  blocks_.push_back(block);
   BeginBlock();
 }
 
-double UnseenTime::over_parent_us() const {
-  std::vector<double> values;
-  for (const Block& block : blocks_) values.push_back(block.unseen_us[kCandidate] - block.unseen_us[kParent]);
-  return Of(values).mean;
+std::vector<double> UnseenTime::Differences(double Block::*unseen, Source a, Source b) const {
+  std::vector<double> differences;
+  for (const std::array<Block, 3>& block : blocks_) differences.push_back(block[a].*unseen - block[b].*unseen);
+  return differences;
 }
 
-double UnseenTime::over_own_us() const {
-  std::vector<double> values;
-  for (const Block& block : blocks_) values.push_back(block.unseen_us[kCandidate] - block.unseen_us[kOwn]);
-  return Of(values).mean;
+double UnseenTime::MeanGpuUs(Source source) const {
+  double mean = 0;
+  for (const std::array<Block, 3>& block : blocks_) mean += block[source].gpu_us / static_cast<double>(blocks_.size());
+  return mean;
 }
 
+double UnseenTime::over_parent_us() const { return Of(Differences(&Block::early_us, kCandidate, kParent)).median; }
+double UnseenTime::over_own_us() const { return Of(Differences(&Block::early_us, kCandidate, kOwn)).median; }
 double UnseenTime::error_us() const {
-  std::vector<double> values;
-  for (const Block& block : blocks_) values.push_back(block.unseen_us[kCandidate] - block.unseen_us[kParent]);
-  return blocks_.size() > 1 ? Of(values).error : 0;
+  return blocks_.size() > 1 ? Of(Differences(&Block::early_us, kCandidate, kParent)).error : 0;
 }
 
 std::string UnseenTime::Judge() const {
   if (blocks_.size() < kFewestBlocks) return "";
-  const auto differs = [&](Source a, Source b, double us, double share) {
-    std::vector<double> values;
-    double replay_us = 0;
-    for (const Block& block : blocks_) {
-      values.push_back(block.unseen_us[a] - block.unseen_us[b]);
-      replay_us += std::max(block.gpu_us[a], block.gpu_us[b]) / static_cast<double>(blocks_.size());
-    }
-    const Estimate estimate = Of(values);
-    return std::abs(estimate.mean) > kErrors * estimate.error + us + share * replay_us ? estimate.mean : 0.0;
+  const double candidate_us = MeanGpuUs(kCandidate), parent_us = MeanGpuUs(kParent), own_us = MeanGpuUs(kOwn);
+  // How much more the candidate hides than may be; 0: nothing that can't be chance.
+  const auto hidden = [&](double Block::*unseen, Source than, double allowed) {
+    const Estimate estimate = Of(Differences(unseen, kCandidate, than));
+    return estimate.median > kErrors * estimate.error + allowed ? estimate.median : 0;
   };
-  const auto text = [&](const char* whose, double us, const char* than) {
+  const auto text = [](double us, const char* than) {
     return absl::StrFormat(
-        "by the host's clock a replay of the %s takes %.2f us %s than by the GPU's events, beyond what %s takes: the "
-        "events, whose memory a kernel can write to, can't be believed",
-        whose, std::abs(us), us > 0 ? "longer" : "less", than);
+        "by the host's clock a replay of the candidate takes %.2f us longer than by the GPU's events, beyond what %s "
+        "takes: the events, whose memory a kernel can write to, can't be believed",
+        us, than);
   };
-  if (const double us = differs(kCandidate, kParent, kAlikeUs, kAlikeShare); us != 0) {
-    return text("candidate", us, "one of its parent");
+  if (candidate_us < parent_us) {
+    const double allowed = kAlikeUs + kAlikeShare * parent_us;
+    for (const auto unseen : {&Block::early_us, &Block::shortest_us}) {
+      if (const double us = hidden(unseen, kParent, allowed); us != 0) return text(us, "one of its parent");
+    }
   }
-  if (const double us = differs(kCandidate, kOwn, kOwnUs, kOwnShare); us != 0) {
-    return text("candidate", us, "Pawl's own kernel");
-  }
-  if (const double us = differs(kParent, kOwn, kOwnUs, kOwnShare); us != 0) {
-    return text("parent", us, "Pawl's own kernel");
+  if (candidate_us <= kLikeOwn * own_us) {
+    const double us = hidden(&Block::early_us, kOwn, kOwnUs + kOwnShare * std::max(candidate_us, own_us));
+    if (us != 0) return text(us, "Pawl's own kernel");
   }
   return "";
 }
