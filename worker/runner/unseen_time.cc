@@ -13,7 +13,7 @@ constexpr double kErrors = 5;        // standard errors
 // Beyond noise, and of the longer replay: what sides of other shapes may differ by, and what a graph and a single
 // kernel may.
 constexpr double kAlikeUs = 1, kAlikeShare = 0.01, kOwnUs = 5, kOwnShare = 0.03;
-constexpr double kLikeOwn = 4;  // times as long as Pawl's own kernel, and the host may notice later than of that
+constexpr double kAlikeLong = 4;  // times as long as another, and the host may notice later than of that
 
 double Quantile(std::vector<double> values, double share) {
   if (values.empty()) return 0;
@@ -99,13 +99,14 @@ std::string UnseenTime::Judge() const {
         "takes: the events, whose memory a kernel can write to, can't be believed",
         us, than);
   };
-  if (candidate_us < parent_us) {
-    const double allowed = kAlikeUs + kAlikeShare * parent_us;
+  // Also where it is slower: at one of several sizes it may hide by how much.
+  if (candidate_us <= kAlikeLong * parent_us) {
+    const double allowed = kAlikeUs + kAlikeShare * std::max(candidate_us, parent_us);
     for (const auto unseen : {&Block::early_us, &Block::shortest_us}) {
       if (const double us = hidden(unseen, kParent, allowed); us != 0) return text(us, "one of its parent");
     }
   }
-  if (candidate_us <= kLikeOwn * own_us) {
+  if (candidate_us <= kAlikeLong * own_us) {
     const double us = hidden(&Block::early_us, kOwn, kOwnUs + kOwnShare * std::max(candidate_us, own_us));
     if (us != 0) return text(us, "Pawl's own kernel");
   }

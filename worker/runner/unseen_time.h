@@ -10,7 +10,7 @@ namespace pawl {
 // to, so a candidate can make its start look later than it was, or its parent's earlier. The host's clock is out of its
 // reach. What it says of a replay beyond the event's time (the way to the GPU and back) is the same for all sides and
 // for Pawl's own kernel, but for a host that notices late, the more often the longer a replay is. So what counts are
-// the replays that were noticed early, and only a candidate that would be faster can have more to hide than its parent.
+// the replays that were noticed early, and nothing is held against one that is several times as short.
 class UnseenTime {
  public:
   enum Source { kCandidate, kParent, kOwn };
